@@ -83,26 +83,22 @@ def scan(
     others = [row.as_canonical() for row in group if pool.has(row)]
     prints = [row.sighting.fingerprint for row in group]
     bodies = [other for other in others if other.fingerprint.body_digest == page.body_digest]
-    nearest = bodies + [other for other in others if has_equal_text(other.fingerprint, page)]
+    equal = bodies + [other for other in others if has_equal_text(other.fingerprint, page)]
+    alike = {other.id for other in others if are_alike(page, [other.fingerprint.sketch])[0]}
     simhashes = [other.content_simhash for other in prints]
-    nearest += _nearest(page.content_simhash, others, simhashes, config.max_distance)
+    nearest = equal + _nearest(page.content_simhash, others, simhashes, config.max_distance)
     rest = _newest(page.structure_simhash, others, [other.structure_simhash for other in prints])
     seen: set[int] = set()
     for near in (nearest, rest):
         new = {other.id: other for other in near if other.id not in seen}
         seen.update(new)
-        like = [other for other in new.values() if _is_like(page, other.fingerprint)]
+        like = [other for row, other in new.items() if row in alike or other in equal]
         yield Candidates(sorted(like, key=lambda other: nearness(page, other)), len(new))
     title = title_of(page) if page.content_simhash else b""
     titled = [other for other in others if title and title_of(other.fingerprint) == title]
     if len(titled) < COMMON_PAGES:
-        unlike = [one for one in titled if not are_alike(page, [one.fingerprint.sketch])[0]]
+        unlike = [other for other in titled if other.id not in alike]
         yield Candidates(sorted(unlike, key=lambda other: nearness(page, other)), len(unlike))
-
-
-def _is_like(page: Fingerprint, other: Fingerprint) -> bool:
-    is_equal = other.body_digest == page.body_digest or has_equal_text(other, page)
-    return is_equal or are_alike(page, [other.sketch])[0]
 
 
 def _nearest(

@@ -12,6 +12,8 @@ from tests.report.test_cli import run
 from tests.support.crawling import bounds
 from tests.support.pages import edited, find_or_add, of_another_recipe, page, text, told_elsewhere
 
+BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
@@ -84,9 +86,8 @@ def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
     output = run("explain", urls[2], path).output
     said = r"  loses    about \d+ of 500 words, all( but about \d)? of which stand on"
     assert re.search(said, output)
-    by_site = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
-    assert f"  {by_site}\n" in output
-    for one, end in ((urls[0], by_site), (urls[1], "So it is no copy.")):
+    assert f"  {BY_SITE}\n" in output
+    for one, end in ((urls[0], BY_SITE), (urls[1], "So it is no copy.")):
         assert run("explain", one, urls[2], path).output.endswith(f"  {end}\n")
 
 
@@ -101,8 +102,7 @@ def test_explain_of_a_copy_for_print_says_that_the_site_decided(tmp_path: Path) 
     judged(path, *prints, store_pages=False)
     output = run("explain", urls[-1], path).output
     assert f"kept     {urls[0]}  (row 1, run 1)" in output
-    by_site = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
-    assert f"  {by_site}\n" in output
+    assert f"  {BY_SITE}\n" in output
 
 
 def test_explain_of_each_time_a_page_was_seen(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:

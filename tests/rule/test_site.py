@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import pytest
@@ -33,9 +34,12 @@ def texts(rng: Random, number: int = 100, size: int = 60) -> Iterable[Said]:
     return ((TEXT.format(each), words(rng, size)) for each in range(number))
 
 
+def in_html(html: Callable[[str, str], str], title: str, content: str, path: object) -> Page:
+    return Page.from_html(html(title, content), url=f"http://a.example/{path}")
+
+
 def document(title: str, content: str, path: object) -> Page:
-    html = f"<title>{title}</title><p>{FRAME[0]} {content} {FRAME[1]}"
-    return Page.from_html(html, url=f"http://a.example/{path}")
+    return in_html(f"<title>{{}}</title><p>{FRAME[0]} {{}} {FRAME[1]}".format, title, content, path)
 
 
 def crawled(pages: Iterable[Page]) -> list[bool]:
@@ -44,9 +48,11 @@ def crawled(pages: Iterable[Page]) -> list[bool]:
         return [detector.check(page).kept for page in pages]
 
 
-def kept_among(others: Iterable[Said], pages: Iterable[Said]) -> list[bool]:
+def kept_among(
+    others: Iterable[Said], pages: Iterable[Said], shown: Callable[..., Page] = document
+) -> list[bool]:
     before = [document(*said, f"others/{number}") for number, said in enumerate(others)]
-    after = (document(*said, f"pages/{number}") for number, said in enumerate(pages))
+    after = (shown(*said, f"pages/{number}") for number, said in enumerate(pages))
     return crawled([*before, *after])[len(before) :]
 
 
@@ -305,15 +311,12 @@ def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
 def printed(title: str, content: str, path: object) -> Page:
     """Return a page for print, with little beside its *content*."""
     frame = "<table><tr><td><b>Printed for you at {}:07</b></td></tr></table><div><i>Close this page</i></div>"
-    html = f"<title>{title}</title>{frame.format(path)}<section><div><p>{content}</p></div></section>"
-    return Page.from_html(html, url=f"http://a.example/print/{path}")
-
-
-def kept_prints(others: Iterable[Said], prints: Iterable[Said]) -> list[bool]:
-    pages = [document(*said, f"others/{number}") for number, said in enumerate(others)]
-    return crawled([*pages, *(printed(*said, 10 + number) for number, said in enumerate(prints))])[
-        len(pages) :
-    ]
+    html = (
+        "<title>{}</title>"
+        + frame.format(10 + int(str(path)[6:]))
+        + "<section><div><p>{}</p></div></section>"
+    )
+    return in_html(html.format, title, content, f"print/{path}")
 
 
 @pytest.mark.parametrize(("new", "kept"), [(0, range(1, 9)), (3, [20])])
@@ -325,32 +328,23 @@ def test_a_short_article_for_print_is_dropped_unless_it_adds_words(
     said = [(words(rng, 3), f"<p>{words(rng, 90)}</p>") for _ in range(20)]
     shown = [(title, f"{text}<p>{words(rng, 40)}</p>") for title, text in said]
     more = [(title, f"{text}<p>{words(rng, new)}</p>") for title, text in said]
-    assert sum(kept_prints([*texts(rng, 30), *shown], more)) in kept
+    assert sum(kept_among([*texts(rng, 30), *shown], more, printed)) in kept
 
 
 def test_in_the_structure_of_the_page_kept_it_is_no_copy_for_print() -> None:
-    rng = Random(6)
+    rng, html = Random(6), "<title>{}</title><p>Old {} Close".format
     said = [(words(rng, 3), f"</p><p>{words(rng, 90)}</p><p>") for _ in range(6)]
-    more = [document(title, text, n) for n, (title, text) in enumerate([*texts(rng, 30), *said])]
-    same = [
-        Page.from_html(f"<title>{title}</title><p>Old {text} Close", url=f"http://a.example/o/{n}")
-        for n, (title, text) in enumerate(said)
-    ]
-    assert all(crawled([*more, *same])[-6:])
+    assert all(kept_among([*texts(rng, 30), *said], said, partial(in_html, html)))
 
 
 def test_of_a_page_there_are_so_many_copies_in_other_frames() -> None:
     """The next one under the title is a part of a series."""
     rng = Random(6)
+    shown = partial(in_html, "<title>{}</title><table><tr><td><ul><li><section>{}".format)
     title, parts = words(rng, 3), [f"<p>{words(rng, 30)}</p>" for _ in range(6)]
-    before = [document(*said, n) for n, said in enumerate([*texts(rng, 30), (title, "".join(parts))])]
-    shown = ["".join(part for part in parts if part != left_out) for left_out in parts]
-    html = "<title>{}</title><table><tr><td><ul><li><section>{}"
-    views = [
-        Page.from_html(html.format(title, said), url=f"http://a.example/view/{said[:9]}")
-        for said in shown
-    ]
-    assert crawled([*before, *views])[len(before) :][:3] == [False, False, True]
+    views = [(title, "".join(part for part in parts if part != left_out)) for left_out in parts]
+    before = [*texts(rng, 30), (title, "".join(parts))]
+    assert kept_among(before, views, shown)[:3] == [False, False, True]
 
 
 @pytest.mark.parametrize("parts", [2, 3, 8])
@@ -359,7 +353,7 @@ def test_what_stands_in_full_on_a_longer_page_of_its_title_is_kept(parts: int) -
     rng = Random(6)
     said = [("Questions", f"<p>{words(rng, 90)}</p>") for _ in range(parts)]
     whole = "Questions", "".join(text for _, text in said)
-    assert all(kept_prints([*texts(rng, 30), whole], said))
+    assert all(kept_among([*texts(rng, 30), whole], said, printed))
 
 
 def test_other_times_are_lost_though_they_are_in_no_pair() -> None:
@@ -370,8 +364,8 @@ def test_other_times_are_lost_though_they_are_in_no_pair() -> None:
         times = " ".join(f"{rng.randrange(24)}:{rng.randrange(10, 60)}" for _ in range(70))
         return title, f"<p>{text}</p><p>{times}</p>"
 
-    lines = [timetable(*one) for one in said]
-    assert all(kept_prints([*texts(rng, 30), *lines], [timetable(*one) for one in said]))
+    kept, other = ([timetable(*one) for one in said] for _ in range(2))
+    assert all(kept_among([*texts(rng, 30), *kept], other, printed))
 
 
 def test_a_record_whose_values_stand_on_other_pages_is_no_copy_for_print() -> None:
@@ -380,7 +374,7 @@ def test_a_record_whose_values_stand_on_other_pages_is_no_copy_for_print() -> No
     shown = [(title, f"<p>{text}</p><p>{words(rng, 8)}</p>") for title, text, _ in said]
     table = "All", "".join(f"<p>{values}</p>" for *_, values in said)
     others = [(title, f"<p>{text}</p><p>{values}</p>") for title, text, values in said]
-    assert sum(kept_prints([*texts(rng, 30), *shown, table], others)) >= 19
+    assert sum(kept_among([*texts(rng, 30), *shown, table], others, printed)) >= 19
 
 
 @pytest.mark.parametrize(("host", "most"), [("http://a.example/{}", 1), ("http://b.example/{}", 20)])
