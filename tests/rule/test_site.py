@@ -356,6 +356,15 @@ def test_what_stands_in_full_on_a_longer_page_of_its_title_is_kept(parts: int) -
     assert all(kept_among([*texts(rng, 30), whole], said, printed))
 
 
+def test_what_adds_a_text_of_another_page_is_no_copy_for_print() -> None:
+    rng = Random(6)
+    said = [(words(rng, 3), words(rng, 90), words(rng, 120)) for _ in range(20)]
+    shown = [(title, f"<p>{text}</p>") for title, text, _ in said]
+    others = [(text, f"<p>{text.split(' ', 80)[-1]} {more}</p>") for _, text, more in said]
+    both = [(title, f"<p>{text} {more}</p>") for title, text, more in said]
+    assert all(kept_among([*texts(rng, 30), *shown, *others], both, printed))
+
+
 def test_other_times_are_lost_though_they_are_in_no_pair() -> None:
     rng = Random(6)
     said = [(words(rng, 3), words(rng, 180)) for _ in range(20)]
