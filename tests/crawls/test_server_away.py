@@ -41,6 +41,13 @@ def delivered(done: Crawl) -> Counter[str]:
     return Counter(item["text"] for item in done.items)
 
 
+def assert_all_delivered(done: Crawl) -> None:
+    assert done.stats["finish_reason"] == "finished"
+    assert delivered(done) == Counter(CONTENTS[:UNIQUE])
+    assert done.dedup()["server_away"] > 0
+    assert "not_judged" not in done.dedup()
+
+
 def wait_for_rows(running: Running, server: postgres.Server, rows: int) -> None:
     def is_there() -> bool:
         assert running.is_alive()
@@ -61,10 +68,7 @@ def test_a_server_that_does_not_come_back(tmp_path: Path, own_server: postgres.S
     done = running.finish()
     own_server.start()
     assert (done.code, "Traceback" in done.log) == (0, False), done.log
-    assert done.stats["finish_reason"] == "finished"
-    assert delivered(done) == Counter(CONTENTS[:UNIQUE])
-    assert done.dedup()["server_away"] > 0
-    assert "not_judged" not in done.dedup()
+    assert_all_delivered(done)
     with PostgresIndex(own_server.address()) as index:
         assert index.problems() == []
         assert len([*index.rows()]) >= 5
@@ -89,10 +93,7 @@ def test_a_crawl_ends_and_keeps_everything_where_the_index_hangs_for_ever(tmp_pa
     running.wait_for("Crawled (200)", 5)
     with PostgresIndex(address) as other, other.batch():
         done = running.finish()
-    assert done.stats["finish_reason"] == "finished"
-    assert delivered(done) == Counter(CONTENTS[:UNIQUE])
-    assert done.dedup()["server_away"] > 0
-    assert "not_judged" not in done.dedup()
+    assert_all_delivered(done)
 
 
 # scrapy-redis: two workers of one queue, one index
