@@ -24,7 +24,8 @@ from dedup.files.formats import Feed, FeedError, HtmlFiles, Record, Write, is_co
 from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
-from dedup.index.detector import Texts, are_small
+from dedup.index.detector import Detector, are_small
+from dedup.index.ledger import PageToRecord
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Sighting
 from dedup.model.urls import host_of, valid
@@ -125,18 +126,15 @@ def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
     if len(forms) != 1:
         told = ", ".join(forms) or "no file of any"
         raise DedupError(f"--output takes one format, and the input has {told}")
-    first, *others = feeds
-    own, wanted = first.form, f"of the input's format, {first.form}"
-    if own == "html":
-        own, wanted = "", "a folder, as the input is html"
+    first, own = feeds[0], forms[0].replace("html", "")
     is_never_packed = is_compressed(output) and not first.may_be_compressed
     if format_of(output) not in ("", own) or is_never_packed:
+        wanted = f"of the input's format, {own}" if own else "a folder, as the input is html"
         raise DedupError(f"{output} must be {wanted}")
     alike = first.likeness()
-    for other in others:
-        if other.likeness() != alike:
-            told = "differ in their columns, so they cannot be written to one file; add them one by one"
-            raise DedupError(f"{first.name} and {other.name} {told}")
+    if other := next((feed for feed in feeds[1:] if feed.likeness() != alike), None):
+        told = "differ in their columns, so they cannot be written to one file; add them one by one"
+        raise DedupError(f"{first.name} and {other.name} {told}")
 
 
 class Sighted(NamedTuple):
@@ -176,7 +174,7 @@ class Adding:
     counts: Counter[str] = field(default_factory=Counter)
     records: int = 0
     share: float = 0.0
-    _texts: Texts = field(init=False)
+    _detector: Detector = field(init=False)
 
     def work(self, progress: Callable[[], None] = lambda: None) -> Run:
         """Go through all records, and return their run; *progress* is called after each batch.
@@ -184,31 +182,22 @@ class Adding:
         The output appears when it is complete; only then what it has counts in the index.  Raises
         `DedupError` if it cannot be written.
         """
-        runs, run = self.index.runs, None
-        self.index.prepare(self.settings.config.exceptions)
-        self._texts = Texts(self.index, self.settings.config)
-        try:
+        with Detector(self.index, self.settings.config, self.spider) as detector:
+            self._detector = detector
             with ExitStack() as opened:
                 write: Write = bool  # writes nothing
                 if output := self.output:
                     first = self.inputs.feeds[0]
                     part = opened.enter_context(replacing(output, is_folder=first.form == "html"))
                     write = opened.enter_context(first.sink(part, compressed=is_compressed(output)))
-                run = runs.begin(self.spider)
-                if output:
-                    runs.hold(run)
+                    detector.hold()
+                run = detector.run
                 sight = partial(results_of, self.settings, run)
                 judged = opened.enter_context(closing(sighted(self._batches(), sight, self.jobs)))
                 for (feed, records, _), results in judged:
-                    self._settle(feed, zip(records, results, strict=True), run, write)
+                    self._settle(feed, zip(records, results, strict=True), write)
                     progress()
-        except BaseException as error:
-            if run:
-                runs.end(run, "interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
-            raise
-        with self.index.batch():
-            runs.let_go(run)
-            runs.end(run, "finished")
+            self.index.runs.let_go(run)
         return run
 
     def _batches(self) -> Iterator[Batch]:
@@ -221,14 +210,14 @@ class Adding:
                     size += record.size
                     if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
                         self.share = (number + feed.share) / len(self.inputs.feeds)
-                        yield feed, records, self._texts.are_kept()
+                        yield feed, records, self._detector.texts.are_kept()
                         records, size = [], 0
             except FeedError as error:
                 self.inputs.troubles.append(str(error))
             self.share = (number + 1) / len(self.inputs.feeds)
-            yield feed, records, self._texts.are_kept()
+            yield feed, records, self._detector.texts.are_kept()
 
-    def _settle(self, feed: Feed, read: Iterable[tuple[Record, Result]], run: Run, write: Write) -> None:
+    def _settle(self, feed: Feed, read: Iterable[tuple[Record, Result]], write: Write) -> None:
         """Judge what was *read* in one transaction, and then *write* the records that are kept."""
         settled = []
         with self.index.batch():
@@ -236,7 +225,7 @@ class Adding:
                 problem = record.problem or (result if isinstance(result, str) else "")
                 is_judged = problem or feed.has_pages_only or result is not None
                 is_whole = record.source is not None
-                is_kept = is_whole and not (is_judged and self._is_copy(record, result, run))
+                is_kept = is_whole and not (is_judged and self._is_copy(record, result))
                 settled.append((record, problem, is_kept))
         for record, problem, is_kept in settled:  # when the index is free for others again
             self.records += 1
@@ -250,8 +239,8 @@ class Adding:
                 if not problem:  # others were told just now
                     raise DedupError(f"{error}: {self.output} would lack it") from error
 
-    def _is_copy(self, record: Record, result: Result, run: Run) -> bool:
-        counts = self.counts
+    def _is_copy(self, record: Record, result: Result) -> bool:
+        counts, detector = self.counts, self._detector
         counts["seen"] += 1
         if isinstance(result, NoHtml) and counts["seen"] == counts["not_judged"] + 1:
             # Nothing seen so far was a page; one record among pages is kept.
@@ -266,12 +255,13 @@ class Adding:
             return False
         if result.excess:
             counts[f"over_limit/{result.excess}"] += 1
-        page = self._texts.kept(lambda: result.stored)
-        verdict = self.index.ledger.find_or_add(result.sighting, self.settings.config, page=page)
+        asked = PageToRecord(result.sighting, detector.texts.kept(lambda: result.stored))
+        (verdict,) = detector.submit_first([asked], confirmed=True)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         counts["beside"] += verdict.nearest is not None
         counts["as_before"] += verdict.reason is Reason.UNCHANGED and verdict.repeats_another
-        counts["dropped_for_earlier_run"] += not verdict.kept and verdict.canonical_run != run.id
+        is_earlier = verdict.canonical_run != detector.run.id
+        counts["dropped_for_earlier_run"] += is_earlier and not verdict.kept
         return not verdict.kept
 
 

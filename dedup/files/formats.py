@@ -141,16 +141,9 @@ class Lines(Feed):
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
-        last = b"\n"
-
-        def write(text: bytes) -> None:
-            nonlocal last
-            out.write(text if last.endswith(b"\n") else b"\n" + text)
-            last = text or last
-
         with path.open("wb") as file, packed(file) if compressed else file as out:
-            write(self.likeness())
-            yield write
+            out.write(self.likeness())
+            yield lambda text: out.write(text if text.endswith(b"\n") else text + b"\n")
 
 
 class JsonLines(Lines):
@@ -338,8 +331,13 @@ class ParquetRows(Feed):
                 for rows in file.iter_batches(_ROWS, [group]):
                     for index in range(rows.num_rows):
                         number += 1
-                        self.share = number / file.metadata.num_rows
-                        yield _row_record(f"{self.name}, row {number:,}", rows, index)
+                        self.share, values, problem = number / file.metadata.num_rows, None, ""
+                        try:
+                            (values,) = rows.slice(index, 1).to_pylist()
+                        except (ValueError, OverflowError) as error:  # no UTF-8, or no date
+                            problem = f"cannot be read: {error}"
+                        name, size = f"{self.name}, row {number:,}", rows.nbytes // rows.num_rows
+                        yield Record(name, (rows, index), values, size, problem)
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
@@ -363,11 +361,3 @@ class ParquetRows(Feed):
             yield write
             if held:
                 writer.write_table(Table.from_batches(held, schema))
-
-
-def _row_record(name: str, rows: Any, index: int) -> Record:
-    try:
-        (values,) = rows.slice(index, 1).to_pylist()
-    except (ValueError, OverflowError) as error:  # text that is not UTF-8, a date that is none
-        return Record(name, (rows, index), problem=f"cannot be read: {error}")
-    return Record(name, (rows, index), values, rows.nbytes // rows.num_rows)

@@ -114,7 +114,7 @@ class Detector(AbstractContextManager["Detector"]):
         index.prepare(config.exceptions)
         self.index = index
         self.config = config
-        self._texts = Texts(index, config)
+        self.texts = Texts(index, config)
         self._spider, self._is_dry = spider, action == DRY_RUN
         self._begin = partial(index.runs.begin, spider, job=job, action=action, crawl=crawl)
         self._run = run
@@ -180,12 +180,12 @@ class Detector(AbstractContextManager["Detector"]):
     def stored(self, page: Page | None) -> bytes:
         """Return what is stored of *page*, b"" for nothing."""
         stored = partial(pack, page, is_small=are_small(self.config)) if page else bytes
-        return self._texts.kept(stored)
+        return self.texts.kept(stored)
 
     def compared(self, page: Page | None, verdict: Verdict) -> None:
         """Keep the text of *page*, if by the *verdict* reports are to say what it lost or changed."""
         if page:
-            self._texts.compared(page, verdict)
+            self.texts.compared(page, verdict)
 
     def submit_first(self, asked: Sequence[PageToRecord], *, confirmed: bool = False) -> list[Verdict]:
         """Judge and record the first of *asked* in this run; see `Ledger.find_or_add_first`."""
@@ -223,4 +223,5 @@ class Detector(AbstractContextManager["Detector"]):
             self._run = None
 
     def __exit__(self, exc_type: type[BaseException] | None, *exc: object) -> None:
-        self.close("finished" if exc_type is None else "failed")
+        how = "interrupted" if exc_type is KeyboardInterrupt else "failed"
+        self.close(how if exc_type else "finished")

@@ -138,7 +138,7 @@ class Broken(Exception):
 
 def pass_until(index: Index, feed: Path, output: Path, calls: int, config: DedupConfig) -> bool:
     """Go through *feed*, and return whether to its end: until the index was asked about so many pages, then fail in the middle."""
-    find_or_add, left = index.ledger.find_or_add, iter(range(calls))
+    find_or_add, left = index.ledger.find_or_add_first, iter(range(calls))
 
     def failing(*arguments: Any, **options: Any) -> Any:
         if next(left, None) is None:
@@ -148,7 +148,7 @@ def pass_until(index: Index, feed: Path, output: Path, calls: int, config: Dedup
     inputs = find_feeds([feed], FieldRule())
     adding = Adding(index, inputs, DedupSettings(config=config), output=output)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index.ledger, "find_or_add", failing)
+        patch.setattr(index.ledger, "find_or_add_first", failing)
         try:
             adding.work()
         except Broken:
