@@ -210,9 +210,10 @@ class Store(SQLiteFile):
         ((row,),) = self.fetch("SELECT coalesce(max(id), 0) FROM pages")
         return int(row)
 
-    def glances(self, after: int = 0) -> Iterator[Glance]:
-        """Yield glances of the rows above number *after*, in batches like `rows`."""
-        text = f"WHERE id > ? ORDER BY id LIMIT {_GLANCES}"
+    def glances(self, after: int = 0, run: int | None = None) -> Iterator[Glance]:
+        """Yield glances of rows above number *after*, of one *run* or all, in batches like `rows`."""
+        of_run = "" if run is None else f"run = {run} AND"
+        text = f"WHERE {of_run} id > ? ORDER BY id LIMIT {_GLANCES}"
         while found := self._found(tables.GLANCES, text, (after,)):
             yield from found
             after = found[-1].id

@@ -274,16 +274,6 @@ class Glance(NamedTuple):
     unjudged: str = ""
 
 
-def glance_of(row: Row) -> Glance:
-    """Return what reports count of *row*."""
-    seen, found = row.sighting, row.verdict
-    return Glance(
-        *(row.id, seen.run, seen.group, seen.url, seen.url_key, seen.item_key, found.canonical),
-        *(found.previous, found.similarity, found.lost, found.missing, seen.fingerprint.words),
-        *(found.reason, found.kept, row.outcome, seen.unjudged),
-    )
-
-
 class KeptText(NamedTuple):
     """What a page tells about its site, see `dedup.rule.match.told_by`, and whose it is."""
 

@@ -18,7 +18,7 @@ from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
 from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
-from dedup.model.verdict import Glance, Outcome, Reason, glance_of
+from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.report.explanation import FATES, WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
@@ -59,18 +59,16 @@ class Report:
     run: int | None = None
     domain: str = ""
 
-    def selected(self) -> Iterator[Row]:
-        """Yield the rows of the run and the domain as they were seen, none that was forgotten."""
+    def selected(self) -> Iterator[Glance]:
+        """Return glances of the rows of the run and the domain, as they were seen."""
         domain = host_of(url_key(f"http://{self.domain}/")) or self.domain.lower()
-        for row in self.index.rows(self.run):
-            is_there = not domain or f".{host_of(row.sighting.url_key)}".endswith(f".{domain}")
-            if row.outcome != "forgotten" and is_there:
-                yield row
+        found = self.index.store.glances(run=self.run)
+        there = (one for one in found if f".{host_of(one.url_key)}".endswith(f".{domain}"))
+        return there if domain else found
 
     @cached_property
     def _estimates(self) -> Counts:
-        is_whole = self.run is None and not self.domain
-        return Counts(self.index.store.glances() if is_whole else map(glance_of, self.selected()))
+        return Counts(self.selected())
 
     @cached_property
     def losses(self) -> Losses:

@@ -17,7 +17,8 @@ from dedup.index.rows import GLANCES, INSERT, NUMBER, ROWS, SCHEMA, STORED, TEXT
 from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS
-from dedup.model.verdict import EARLIEST, LATEST, Outcome, Reason, Standing, Verdict, glance_of
+from dedup.model.verdict import EARLIEST, LATEST, Outcome, Reason, Standing, Verdict
+from tests.support.pages import glance_of
 
 INVALID: dict[str, list[object]] = {
     "tokens": [0.5, "five", None],
@@ -96,7 +97,7 @@ def test_what_is_written_is_read_again(row: Row) -> None:
         assert read == row
         (glance,) = connection.execute(GLANCES.select + "WHERE id = 2")
         seen = GLANCES.read(glance)
-        assert [*map(typed, seen)] == [*map(typed, glance_of(row)._replace(scope=seen.scope))]
+        assert [*map(typed, seen)] == [*map(typed, glance_of(row, seen.scope))]
 
 
 def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from dedup.index.rows import Note, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import NoSuchRow
 from dedup.model.fingerprint import BINS, Fingerprint
-from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict, Visit, Withheld, glance_of
+from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict, Visit, Withheld
 from tests.support import postgres
 from tests.support.budget import examples
+from tests.support.pages import glance_of
 
 KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
 KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")
@@ -149,7 +150,7 @@ def test_the_rows_that_are_asked_for(made: list[Row], settled: list[Any], turned
             wanted = [row.id for row in sorted(filter(holds, expected), key=key)]
             assert [row.id for row in store.rows(where, *values, order=order)] == wanted
             assert [row.id for row in store.rows(where, *values, order=order, limit=2)] == wanted[:2]
-    glances = [glance_of(row)._replace(scope=store.scope(row.sighting.group)) for row in expected[1:]]
+    glances = [glance_of(row, store.scope(row.sighting.group)) for row in expected[1:]]
     assert [*store.glances(1)] == glances
     assert [row.id for row in store.rows_of([3, 99, 1])] == [1, 3]
     counts = Counter(row.outcome for row in expected)

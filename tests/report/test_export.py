@@ -127,5 +127,5 @@ def test_a_domain_has_its_hosts(domain: str, urls: list[str]) -> None:
     with Detector(index) as detector:
         for number, url in enumerate(seen):
             detector.check(page(text(number), url))
-    found = [row.sighting.url for row in Report(index, domain=domain).selected()]
+    found = [one.url for one in Report(index, domain=domain).selected()]
     assert found == urls

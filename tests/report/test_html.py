@@ -158,7 +158,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
             for number, content in enumerate(contents):
                 detector.check(page(content, f"http://a/{number}"))
     second = Report(index, run=2)
-    reasons = [row.verdict.reason for row in second.selected()]
+    reasons = [one.reason for one in second.selected()]
     assert reasons == [Reason.UNCHANGED] * 4
     answer = r"4 pages seen = 1 kept \+ 3 copies as before\. Of the copies 2 lose nothing, 1 loses \d+ words?\."
     assert re.fullmatch(answer, told(index, run=2)[1])

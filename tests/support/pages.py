@@ -10,7 +10,7 @@ import pytest
 from dedup import DedupConfig, Detector, Page, Verdict
 from dedup.index import Index, Row, Run, Sighting
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import Outcome
+from dedup.model.verdict import Glance, Outcome
 from dedup.prints.fingerprinter import RECIPE_VERSION
 from dedup.reading.page import sighting_of
 
@@ -48,6 +48,13 @@ def of_another_recipe(patch: pytest.MonkeyPatch) -> str:
 def page(content: str, url: str = "", *, template: int = 0) -> Page:
     tags = "".join(f"<div><ul><li>{'<b></b>' * n}</li></ul></div>" for n in range(template % 7))
     return Page.from_html(f"<html><body>{tags}<p>{content}</p></body></html>", url=url)
+
+
+def glance_of(row: Row, scope: Any) -> Glance:
+    """Return what a store that knows its group as *scope* tells of *row* at a glance."""
+    parts = row, row.sighting.fingerprint, row.sighting, row.verdict
+    about = (next(getattr(one, name) for one in parts if hasattr(one, name)) for name in Glance._fields)
+    return Glance(*about)._replace(scope=scope)
 
 
 def checked(index: Index, pages: Pages, config: Config = None, spider: str = "") -> list[Verdict]:
