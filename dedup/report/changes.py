@@ -145,29 +145,27 @@ class Changes:
         return next(store.rows(earlier, scope, value, seen.run, order=LAST_RUN, limit=1), None)
 
     def _of_page(self, row: Row) -> Change | None:
-        before = self._before(row)
+        before, verdict = self._before(row), row.verdict
         is_same = before is None or before.as_version(before).shows(row.sighting.fingerprint)
-        if not row.verdict.kept:
-            return self._of_dropped(row, before, is_same=is_same)
-        if not is_same:
-            return self._record("changed", row, before)
-        is_own = before is not None and not self._was_gone(before) and before.is_own
-        if not is_own and (source := self._source(row)):
-            self.sources.add(source.sighting.url_key)
-            return self._record("moved", row, source) | {"moved_from": source.sighting.url}
-        # What was dropped for a page, and is kept in place of it, was delivered before.
-        if is_own or (before and row.verdict.represents and not self._was_gone(before)):
-            self.counts["unchanged"] += 1
-            return None
-        return self._record("added", row, None)
-
-    def _of_dropped(self, row: Row, before: Row | None, *, is_same: bool) -> Change | None:
-        if row.verdict.reason is Reason.UNCHANGED:
+        is_own = before is not None and before.is_own
+        if not verdict.kept and verdict.reason is Reason.UNCHANGED:
             return self._record("flipping", row, before)
-        if before and before.is_own and not is_same:
-            self.counts["copy_of"] += 1
-            return self._record("changed", row, before) | {"copy_of": row.verdict.canonical_url}
-        self.counts["copies"] += 1
+        if not is_same and (verdict.kept or is_own):
+            self.counts["copy_of"] += not verdict.kept
+            changed = self._record("changed", row, before)
+            return changed if verdict.kept else changed | {"copy_of": verdict.canonical_url}
+        if verdict.kept:
+            # An address that was gone before this crawl has a page that is new.
+            seen, first = (before or row).sighting, min(self.crawl)
+            was_gone = any(seen.run < run < first for run in self.gone.get(seen.url_key, ()))
+            was_there = before is not None and not was_gone
+            if not (was_there and is_own) and (source := self._source(row)):
+                self.sources.add(source.sighting.url_key)
+                return self._record("moved", row, source) | {"moved_from": source.sighting.url}
+            # What was dropped for a page, and is kept in place of it, was delivered before.
+            if not (was_there and (is_own or verdict.represents)):
+                return self._record("added", row, None)
+        self.counts["unchanged" if verdict.kept else "copies"] += 1
         return None
 
     def _source(self, row: Row) -> Row | None:
@@ -191,11 +189,6 @@ class Changes:
         found = [run for run in self.gone.get(key, ()) if run <= max(self.crawl)]
         last = last_seen(self.index.store, key, self.runs[0].spider) if found else None
         return last is not None and last.sighting.run < max(found)
-
-    def _was_gone(self, row: Row) -> bool:
-        """Return whether the address of *row*, which an earlier crawl saw, was gone before this one."""
-        found = self.gone.get(row.sighting.url_key, ())
-        return any(row.sighting.run < run < min(self.crawl) for run in found)
 
     def _of_removed(self, key: str, found: dict[int, int]) -> Change | None:
         if key in self.sources or not any(found.get(run) in REMOVED for run in self.crawl):

@@ -5,6 +5,7 @@ Some numbers of every page are counted (a million in 100 MB), and figures are ma
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -151,8 +152,8 @@ class Report:
     @cached_property
     def unchecked(self) -> int:
         """How many copies lose words, and are not checked for records: their texts are not compared."""
-        losing = self.counts.rows["id"][self._losing]
-        return sum(row not in self.losses.texts for row in losing.tolist())
+        losing = self.counts.rows["id"][self._losing].tolist()
+        return len({*losing}.difference(self.losses.texts))
 
     @property
     def _losing(self) -> Booleans:
@@ -376,18 +377,14 @@ class Counts:
         # What is not measured is NONE, and counts as nothing.
         urgency = np.where(self.near | rows["differs"], 2 * self.nowhere + 1 + self.scattered, -1)
         at = self.places(compared)
-        urgency[at[(at >= 0) & (urgency[at] > 2)]] += _ALL_WORDS
-        at = self.places(records)
-        urgency[at[at >= 0]] += (1 + np.array([*records.values()], np.int64))[at >= 0] * _ALL_WORDS
+        urgency[at] += _ALL_WORDS * (urgency[at] > 2)
+        urgency[self.places(records)] += _ALL_WORDS * (1 + np.array([*records.values()], np.int64))
         order = places[np.lexsort((rows["id"][places], -urgency[places]))]
-        found: dict[int, list[int]] = {}
-        most: dict[int, int] = {}
-        for row, kept, urgent in zip(
-            *(one[order].tolist() for one in (rows["id"], rows["canonical"], urgency)), strict=True
-        ):
-            found.setdefault(kept, []).append(row)
-            most.setdefault(kept, urgent)
-        return sorted(found.items(), key=lambda one: (-most[one[0]], -len(one[1]), one[0]))
+        copies, kept, most = (one[order].tolist() for one in (rows["id"], rows["canonical"], urgency))
+        urgent, found = dict(zip(copies, most, strict=True)), defaultdict[int, list[int]](list)
+        for canonical, row in zip(kept, copies, strict=True):
+            found[canonical].append(row)
+        return sorted(found.items(), key=lambda one: (-urgent[one[1][0]], -len(one[1]), one[0]))
 
 
 def _once(rows: Rows) -> Integers:

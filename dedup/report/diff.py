@@ -201,13 +201,8 @@ def _shortened(span: Span) -> Span:
 def _visible(parts: Pieces) -> Iterator[Span]:
     last = ""
     for of, text in _joined(parts):
-        if shown := one_line(text):
+        if shown := printable(" ".join(text.split()), len(text)):
             # What begins a line of the copy may have a word of the other line before it.
             is_apart = text[0].isspace() or len(units(last[-1:] + shown[0])) == 1
             yield Span(" " * bool(last and is_apart) + shown, of)
             last = shown
-
-
-def one_line(text: str) -> str:
-    """Return *text* on one line, with all that acts rather than shows escaped."""
-    return printable(" ".join(text.split()), len(text))

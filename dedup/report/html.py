@@ -64,15 +64,10 @@ def page_of(report: Report, *, name: str = "", token: str = "") -> str:
         limits=(MAX_PAGES, MAX_MEMBERS, MAX_PAIRS, MAX_TEXT),
         style=css,
         script=js,
-        digest=_digest,
-        row_of=report.index.row,
+        digest=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
     )
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 class Pair(NamedTuple):
