@@ -89,11 +89,12 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
                 why = f"shows no format ({endings}, some of them with .gz)"
                 how = "unpack it, or name the format with --format"
                 raise DedupError(f"{path} has a name that {why}; {how}")
-            found.left_out += not kind
-            if kind and not (kind == "html" and feeds and isinstance(feeds[-1], HtmlFiles)):
+            if not kind:
+                found.left_out += 1
+                continue
+            if not (kind == "html" and feeds and feeds[-1].form == "html"):
                 feeds.append(FORMATS[kind](Path(file), rule))
-            if kind == "html" and isinstance(feeds[-1], HtmlFiles):
-                feeds[-1].entries.append((file, relative, site))
+            feeds[-1].entries.append((file, relative, site))
     return found
 
 
@@ -334,12 +335,7 @@ def _begin_work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the calling process
     gc.freeze()  # else the first collection would copy the memory that is shared after a fork
     parent: Any = multiprocessing.parent_process()
-
-    def end_with_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
 def _submitted(pool: ProcessPoolExecutor, *task: Any) -> Future[list[Result]]:

@@ -58,6 +58,7 @@ class Feed(ABC):
 
     The names of its files have one of the *endings*, and ".gz" after it if they *may_be_compressed*.  If
     it *has_pages_only* every record counts as a page, even an empty one, else only what holds one.
+    *entries* are its files: the path of each, its path in an output folder, and its site.
     """
 
     form: ClassVar[str]
@@ -67,7 +68,7 @@ class Feed(ABC):
 
     def __init__(self, path: Path, rule: FieldRule) -> None:
         self.path, self.name, self.rule = path, str(path), rule
-        self.share = 0.0
+        self.share, self.entries = 0.0, list[tuple[str, str, str]]()
 
     @abstractmethod
     def records(self) -> Iterator[Record]:
@@ -243,17 +244,10 @@ def _noted(lines: Iterator[tuple[int, bytes]], row: list[bytes]) -> Iterator[str
 
 
 class HtmlFiles(Feed):
-    """Pages in files; *entries* are the path of each, its path in an output folder, and its site.
-
-    The URL of a page is that of its file, its site is the folder that was asked for.
-    """
+    """Pages in files: the URL of one is that of its file, its site the folder that was asked for."""
 
     form = "html"
     endings = (".html", ".htm", ".xhtml")
-
-    def __init__(self, path: Path, rule: FieldRule) -> None:
-        super().__init__(path, rule)
-        self.entries: list[tuple[str, str, str]] = []
 
     def records(self) -> Iterator[Record]:
         for number, (path, relative, site) in enumerate(self.entries, 1):

@@ -111,11 +111,10 @@ def _translated(row: Row, runs: dict[int, int], rows: dict[int, int]) -> Row:
 
 def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
     """Return the number of the row here, and whether its page is kept."""
+    ledger, is_kept = index.ledger, row.verdict.kept
     if not row.outcome.counts:
         outcome = Outcome.RELEASED if row.outcome is Outcome.PENDING else row.outcome
-        return index.ledger.import_row(replace(row, outcome=outcome, listed=False)), False
-    ledger = index.ledger
-    is_kept = row.verdict.kept
+        return ledger.import_row(replace(row, outcome=outcome, listed=False)), False
     verdict = ledger.find_or_add(row.sighting, config) if is_kept else ledger.add_copy(row, config)
     assert verdict.row is not None
     return verdict.row, verdict.kept
