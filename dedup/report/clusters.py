@@ -28,7 +28,6 @@ GREEN, AMBER, RED = "green", "amber", "red"
 TO_MARK = "mark the place (dedup report --serve)"
 DEFAULT = DedupConfig()
 MOST_AGAIN = 2_000  # pages that were kept are judged again, the last ones
-_FIRST = Reason.NEW, Reason.UPDATED
 _TITLE = 140  # characters
 WITHOUT_SITE = "(no site)"
 NONE = -1  # stands for None: no value is negative
@@ -101,7 +100,7 @@ class Report:
         again = Again(self.index, self.config)
         counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
         sites = [number for number, name in enumerate(counts.sites) if name in hosts]
-        first = _is(counts.rows, *_FIRST)
+        first = _is(counts.rows, Reason.NEW, Reason.UPDATED)
         kept = counts.rows["id"][counts.rows["kept"] & first & np.isin(counts.rows["site"], sites)]
         rows = self.index.rows_of(kept[-MOST_AGAIN:].tolist())
         return [(row.id, found.id) for row in rows if (found := again.copied(row))]

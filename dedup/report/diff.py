@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -127,13 +127,9 @@ def units(text: str) -> list[str]:
 
 def _lines(parts: Pieces) -> Iterator[Pieces]:
     """Yield the lines of both texts, unit by unit."""
-    line: Pieces = []
-    for of, unit in parts:
-        if "\n" in unit[: len(unit) - len(unit.lstrip())]:
-            yield line
-            line = []
-        line.append((of, unit))
-    yield line
+    numbers = accumulate("\n" in unit for _, unit in parts)
+    for _, line in groupby(zip(numbers, parts, strict=True), key=itemgetter(0)):
+        yield [part for _, part in line]
 
 
 def _known(text: Sequence[tuple[str, ...]], other: Sequence[tuple[str, ...]]) -> KnownRuns:

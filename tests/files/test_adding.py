@@ -145,8 +145,7 @@ def pass_until(index: Index, feed: Path, output: Path, calls: int, config: Dedup
             raise Broken
         return find_or_add(*arguments, **options)
 
-    inputs = find_feeds([feed], FieldRule())
-    adding = Adding(index, inputs, DedupSettings(config=config), output=output)
+    adding = Adding(index, find_feeds([feed], FieldRule()), DedupSettings(config=config), output=output)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index.ledger, "find_or_add_first", failing)
         try:
