@@ -396,6 +396,7 @@ class Judge:
         question.first, question.told_to = fates.tell, None
         question.host = None if sighting.host in self._hosts else sighting.host
         question.wait_for = frozenset(pending.runs if question.waits else ())
+        self.probes.mask_earlier(question)
         self.index.do(question, answered)
 
     def _sighted(self, question: Question) -> Sighting | None:

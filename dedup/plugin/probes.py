@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
 from typing import NamedTuple
@@ -17,8 +18,9 @@ from scrapy.http import HtmlResponse, Response
 
 from dedup.index.detector import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
+from dedup.index.rows import OF_URL
 from dedup.model.errors import counted, printable
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import digest
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
@@ -26,8 +28,8 @@ from dedup.plugin.crawl_index import CrawlIndex, Settler
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.requests import NoAnswer, probe_of, second_answer
 from dedup.plugin.tracking import Question
-from dedup.reading.noise import MOST_REMEMBERED, Evidence, Gap, GapSet, Noise, places_shown
-from dedup.reading.page import Page, pack
+from dedup.reading.noise import MOST_REMEMBERED, Evidence, Gap, Gaps, GapSet, Noise, places_shown
+from dedup.reading.page import Page, UnreadablePage, pack, unpack
 
 logger = logging.getLogger(__name__)
 
@@ -160,6 +162,7 @@ class Probes:
         self._crawler, self._share = index.crawler, index.settings.probes / 100
         self._scope = ""
         self._known: Mapping[str, SiteNoise] = {}  # what the index knew before the crawl
+        self._has_past = False  # whether it had pages
         self._hosts: dict[str, _Host] = {}
         # Kept pages as they came, by their rows, with a digest of what is left of each.
         self._kept: OrderedDict[int, tuple[_Host, Page, bytes]] = OrderedDict()
@@ -169,6 +172,7 @@ class Probes:
         if self._crawler.spider and self._index.settings.config.scope == "spider":
             self._scope = self._crawler.spider.name
         found = all_noise(at.index.store)
+        self._has_past = at.index.store.last() > 0
         self._known = {site.host: site for site in found if site.scope == self._scope}
 
     def close(self) -> list[str]:
@@ -199,6 +203,15 @@ class Probes:
         if gaps and _left(masked) not in host.alike and not self._must_wait(host, gaps):
             question.page, question.gaps = masked, gaps
             host.has_left_out = True
+
+    def mask_earlier(self, question: Question) -> None:
+        """Leave out of what earlier runs saw at the URL of *question* what is left out of its page.
+
+        It is no change of the page that more is known of its site.
+        """
+        if question.gaps and self._has_past and question.response and question.sighting:
+            noise = self._host_of(question.response).noise.gaps
+            self._index.do(partial(_mask_earlier, question.sighting, noise))
 
     def _must_wait(self, host: _Host, gaps: GapSet) -> bool:
         of = host.left_out[gaps]
@@ -479,6 +492,22 @@ def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: D
         at.index.ledger.reprint({row: prints[name] for row, name in here.items()})
         for row in store.pages(list(here)):
             store.keep_page(row, pack(pages[here[row]]))
+
+
+def _mask_earlier(seen: Sighting, noise: Gaps, at: Detector) -> None:
+    """Leave *noise* out of the listed pages of the URL of *seen* whose texts are stored."""
+    store, read = at.index.store, dict[int, Page]()
+    others = f"p.listed AND p.run < ? AND p.token_digest != ? AND {OF_URL}"
+    rows = store.rows(others, seen.run, seen.fingerprint.token_digest, seen.url_key)
+    found = {row.id: row.sighting for row in rows if row.sighting.group == seen.group}
+    for row, stored in (store.pages([*found]) if found else {}).items():
+        with suppress(UnreadablePage):
+            seen = found[row]
+            page = unpack(stored, url=seen.url, body_digest=seen.fingerprint.body_digest)
+            masked, gaps = noise.masked(page)
+            read |= {row: replace(masked, seen_on=seen.seen_on)} if gaps else {}
+    if read:
+        _reprint({row: at.fingerprint(page) for row, page in read.items()}, read, at)
 
 
 def _left(page: Page) -> bytes:

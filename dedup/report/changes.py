@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
@@ -17,6 +18,7 @@ from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, crawl_of
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.noise import Line, lines_of
+from dedup.reading.page import Page
 from dedup.reading.tokens import tokens
 from dedup.rule.match import match
 
@@ -88,15 +90,19 @@ class Changes:
         is_most = counts["changed"] >= max(_MANY, counts["unchanged"])
         return said + partial + (beside or _BESIDE * is_most)
 
-    def _beside(self) -> str:
-        """Return where most pages have changed alone, with what leaves it out, "" for nowhere."""
+    @cached_property
+    def _stored(self) -> Callable[[int], Page | None]:
         from dedup.report.losses import stored_pages  # most crawls compare nothing
 
-        stored, size = stored_pages(self.index), 0
+        return stored_pages(self.index)
+
+    def _beside(self) -> str:
+        """Return where most pages have changed alone, with what leaves it out, "" for nowhere."""
+        size = 0
         only, sizes = Counter[str](), Counter[str]()
         pairs = [*islice(self.index.store.stored(self.versions), _COMPARED)]
         for pair in pairs:
-            one, other = (Counter(lines_of(page) if (page := stored(row)) else ()) for row in pair)
+            one, other = (Counter(lines_of(page) if (page := self._stored(row)) else ()) for row in pair)
             changed = [_selectors(line) for line in (one - other) | (other - one)]
             only.update(set.intersection(*changed) if changed else ())
             for line in other:
@@ -210,14 +216,14 @@ class Changes:
 
     def _inside(self, before: Row, row: Row) -> Change:
         """Return the passages that came and went, None if texts are not stored, and how many words."""
-        old, new = (self.index.text_of(one) for one in (before, row))
+        old, new = (self._stored(one.id) for one in (before, row))
         if old is None or new is None:
             one, other = before.sighting.fingerprint, row.sighting.fingerprint
             came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))
             return {"came": None, "went": None, "words_came": came, "words_went": went}
-        lines = ((" ".join(line.split()) for line in text.splitlines()) for text in (old, new))
+        lines = ((" ".join(line.split()) for line in page.text.splitlines()) for page in (old, new))
         blocks = [Counter(filter(None, some)) for some in lines]
-        words = [Counter(tokens(text)) for text in (old, new)]
+        words = [Counter(tokens(page.text)) for page in (old, new)]
         return {
             "came": list((blocks[1] - blocks[0]).elements()),
             "went": list((blocks[0] - blocks[1]).elements()),
@@ -236,6 +242,8 @@ class Changes:
             line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
         if "came" in record:
             line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
+            is_noise = record["came"] == record["went"] == []
+            line += " only in what is left out by now" * is_noise
         yield line
         for name, sign in (("went", "-"), ("came", "+")):
             for passage in (record.get(name) or ())[:_PASSAGES]:

@@ -296,21 +296,27 @@ def test_a_failed_request_is_as_if_not_made(tmp_path: Path, failing: set[int], s
     assert "given_back" not in done.dedup()
 
 
-def test_the_second_crawl_begins_with_what_the_first_has_learned(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("probes", "most"), [(5, 1), (0, 60)])
+def test_the_second_crawl_begins_with_what_the_first_has_learned(
+    tmp_path: Path, probes: int, most: int
+) -> None:
+    """What it learns itself is left out of what the first has seen, too."""
+
     class Changing(Site):
         is_later = False
 
         def body(self, number: int) -> str:
-            more = f"<p>Correction: {text(700, 25)}</p>" if self.is_later and number == 3 else ""
+            more = f"<p>Correction: {text(700, 25)}</p>" if self.is_later and number == last else ""
             return super().body(number) + more
 
-    site = Changing()
+    site, paths = Changing(), addresses(articles=90, turns=1)
+    last = int(paths[-1].split("/")[1])
     with moving_site(site) as (address, _):
-        first = visited(tmp_path, address, addresses(turns=1))
+        first = visited(tmp_path, address, paths, DEDUP_PROBES=probes)
         site.is_later = True
-        second = visited(tmp_path, address, addresses(turns=1), DEDUP_UNCHANGED="drop")
-    assert len(first.items) == ARTICLES
-    assert numbers(second) == [3]
+        second = visited(tmp_path, address, paths, DEDUP_UNCHANGED="drop")
+    assert len(first.items) == 90
+    assert last in numbers(second)[:most]
     assert second.dedup()["asked_twice"] >= 3  # what it drops for is looked at again
 
 
