@@ -152,8 +152,8 @@ def _show_beside(
         click.echo(f"  differs  {fields}")
     if not is_whole:
         return
-    page = row.sighting.fingerprint
-    now, reasons = why.judged_again(other.sighting.fingerprint, page, config, row)
+    kept, page = map(why.Again(index, config).print_of, (other, row))
+    now, reasons = why.judged_again(kept, page, config, row)
     texts = _texts_of(index, other, row)
     lost = why.loss(_as_recorded(row, now) if is_kept else now, page.words, texts)
     both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
@@ -201,6 +201,7 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
 def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
     """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
     last, again = own.id if own else inf, why.Again(index, config)
+    page = again.print_of(own) if own else page
     near = _near(index, page, own, config)
     near.sort(key=lambda row: (row.id > last, rule.nearness(page, row.as_canonical())))
     judge = again.judge(own) if own else lambda kept, _: rule.match(kept, page, config)
@@ -211,7 +212,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     click.echo("(content, structure: of 64 bits so many differ; in brackets what the rule estimates):")
     click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
     for row in near[:_MOST_NEAR]:
-        how = judge(row.sighting.fingerprint, row.sighting.host)
+        how = judge(again.print_of(row), row.sighting.host)
         texts = _texts_of(index, row, own) if own else None
         lost = why.loss(how, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
@@ -248,9 +249,10 @@ def _near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig)
 
 def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
     """Print which page kept is most like *page* where none is near enough, and why it is not."""
+    again = why.Again(index, config)
     click.echo("no other page kept is like it")
     others = (row for row in _others(index, page, own, _FAR) if not own or row.id <= own.id)
-    found = ((rule.match(row.sighting.fingerprint, page, config), row) for row in others)
+    found = ((rule.match(again.print_of(row), page, config), row) for row in others)
     how, row = max(found, key=lambda one: (one[0].similarity, -one[1].id), default=(None, None))
     if not how or not row or how.similarity < _LEAST:
         return
@@ -309,7 +311,8 @@ def _crawl_said(index: Index, row: Row, other: Row | None, config: DedupConfig) 
     elif other.id > row.id:
         yield "It met A after B, and asked whether A repeats B: see dedup explain B A."
     elif row.verdict.nearest != other.id:
-        now = why.Again(index, config).judge(row)(other.sighting.fingerprint, other.sighting.host)
+        again = why.Again(index, config)
+        now = again.judge(row)(again.print_of(other), other.sighting.host)
         told = "would be a copy of A by what is known now" if now.is_duplicate else "is no copy of A"
         yield f"By what it knew of their site B {told}: {now.sentence}"
 

@@ -14,7 +14,7 @@ from dedup.model.errors import NoSuchRow, counted, printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason, Verdict
-from dedup.prints.fingerprinter import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.fields import held
 from dedup.report.diff import Compared
 from dedup.rule import match as rule
@@ -51,18 +51,25 @@ ESTIMATED = "The rule estimates what is lost by runs of four words: a changed wo
 class Again:
     """Judges pages of *index* that were kept once more, beside pages that had been kept before them.
 
-    By today's settings and fingerprints, which are made anew where more is left out, but by what was
-    known of their site when they came: what was told apart then may be alike now.
+    By today's settings, without what is known by now to change at each load, but by what was known of
+    their site when they came: what was told apart then may be alike now.
     """
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
-        self._index, self._config = index, config
+        from dedup.report.losses import stored_pages  # which needs what is here
+
+        self._index, self._config, self._stored = index, config, stored_pages(index)
         self.hosts = frozenset(left_out(index.store))
         """Where something is known to change at each load."""
 
+    def print_of(self, row: Row) -> Fingerprint:
+        """Return the fingerprint of the page of *row*, made anew where its text is stored."""
+        page = self._stored(row.id) if row.sighting.host in self.hosts else None
+        return fingerprint(page, self._config) if page else row.sighting.fingerprint
+
     def most(self, row: Row, finding: str) -> tuple[int, float]:
         """Return how many words the page of *row* may lose, and how many it has, by a *finding*."""
-        page = row.sighting.fingerprint
+        page = self.print_of(row)
         if finding == rule.MUCH:
             site = self._index.ledger.known(row.sighting).site(self._config, row.id)
             return int(rule.not_much(page, site)), rule.own_words(page, site)
@@ -71,7 +78,7 @@ class Again:
     def judge(self, row: Row) -> Callable[[Fingerprint, str], Match]:
         """Return what judges the page of *row* beside one kept before on some host, until the next."""
         seen = row.sighting
-        page = replace(seen.fingerprint, left_out=seen.host in self.hosts)
+        page = replace(self.print_of(row), left_out=seen.host in self.hosts)
         site = self._index.ledger.known(seen).site(self._config, row.id)
 
         def judged(kept: Fingerprint, host: str) -> Match:
@@ -156,14 +163,19 @@ def _kept_beside(again: Again, row: Row, nearest: Row) -> str:
     beside = f"It was kept beside {printable(kept.url) or 'an item without URL'}"
     if finding == STRANGER:
         return f"{beside}: the file of marks says that the two are different."
-    now = again.judge(row)(kept.fingerprint, kept.host)
+    now = again.judge(row)(again.print_of(nearest), kept.host)
     if finding not in {rule.SERIES, rule.NEW_PAIRS}:  # of the others the numbers are told
         finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
     if finding in _BESIDE:
         most, own = again.most(row, now.finding)
         lost = rule.loses(now.lost, row.sighting.fingerprint.words)
         return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=most, own=own)}."
-    return f"{beside}." if now.is_duplicate else f"{beside}. {now.sentence}"
+    if not now.is_duplicate:
+        return f"{beside}. {now.sentence}"
+    by_now = "today's settings would drop it"
+    if kept.host in again.hosts:
+        by_now = "not all that changes at each load was known then"
+    return f"{beside}: {by_now}."
 
 
 def briefly(found: Match, most: int) -> str:

@@ -400,7 +400,11 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     if prefix := [some[0] for some in same]:
         return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
     heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
-    return printable(gaps[0]._replace(heading=heading).shown(), _LONGEST)
+    shown = gaps[0]._replace(heading=heading).shown()
+    if examples and not (heading if gaps[0].is_line else re.search(r"\w\w+\W+\w\w", shown)):
+        said = " ".join(span.text.strip() for span in examples[0].line if span.of == COPY)
+        shown = f"{' > '.join(gaps[0].place.split('>')[-2:])} “{said}”" + ", …" * (len(examples) > 1)
+    return printable(shown, _LONGEST)
 
 
 def _with_signs(line: MarkedLine) -> str:
@@ -434,6 +438,10 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
         shared = f"p.listed AND instr(p.title, ?) AND p.id NOT IN {numbers(pair)}"
         return any(index.store.rows(shared, words, limit=1))
 
+    @cache
+    def title(row: int) -> frozenset[str]:
+        return frozenset(re.findall(r"\w+", index.row(row).sighting.title))
+
     def stands(pair: _Pair, lines: Sequence[str]) -> bool:
         pairs = other_pairs(b"", fingerprint(Page.from_text("\n".join(lines))).traits)
         with index.store.transaction(writing=False):
@@ -441,9 +449,8 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
         said, lines = pair.found[gap].words, pair.found[gap].lines
-        if not gap.place or any(_is_drawn(gap, line) for line in lines):
-            return False
-        if not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
+        is_drawn = not gap.place or any(_is_drawn(gap, line) for line in lines)
+        if is_drawn or not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
             return False
         if len(lines) == 1 and (gap.place.endswith(_CELL) or not gap.is_line):
             for word, kind in _words(said, _NO_VALUE):
@@ -451,8 +458,9 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
                     return True
         words = _words(_COUNTER.sub(" ", said), _ADDRESS)
-        # The first word of a line has a capital letter anyway.
-        has_name = any(word[0].isupper() for word, _ in words[gap.is_line :])
+        # The first word of a line has a capital letter anyway, and what both titles name is their site.
+        both = title(pair.kept) & title(pair.copy.id)
+        has_name = any(word[0].isupper() and word not in both for word, _ in words[gap.is_line :])
         is_named = has_name or any(kind not in {WORD, IN_NO_PAIR} for _, kind in words)
         if is_named and gap.place == TITLE:  # a name of the site, or of a part of it
             return not in_titles(said, pair.kept, pair.copy.id)

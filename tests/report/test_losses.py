@@ -101,12 +101,15 @@ def test_a_cell_of_a_table_goes_by_the_one_before_it_and_each_is_a_place() -> No
 
 @pytest.mark.parametrize(
     ("before", "name"),
-    [("More news", "More news"), ("Ann has it.", "ul.m > li"), ("我们一起去海边散步。", "ul.m > li")],
+    [
+        ("More news", "More news: #"),
+        *((said, "ul.m > li “zeta”, …") for said in ("Ann has it.", "我们一起去海边散步。")),
+    ],
 )
 def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str, name: str) -> None:
     pairs = ("alpha", "beta"), ("gamma", "delta"), ("zeta", "eta")
     lists = [f"<p class=k>{before}</p><ul class=m><li>{a}<li>{b}</ul>" for a, b in pairs]
-    assert told(index_of(*lists))[1] == [f"{name}: # (2 pages, a.example)"]
+    assert told(index_of(*lists))[1] == [f"{name} (2 pages, a.example)"]
 
 
 def test_lines_that_have_nothing_in_common_are_no_place_together() -> None:
