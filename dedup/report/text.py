@@ -164,8 +164,8 @@ _OTHERS = {
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
-    "given_back": "pages first dropped, then kept after all: second requests did not confirm that what "
-    "was left out of them, such as a counter, moves",
+    "given_back": "kept to be safe, though dropped at first: asked for again, what was left out of them "
+    "had not changed",
     "unaudited": "copies not checked for that before the crawl was stopped; the next delivers them",
     "index_errors": "errors of the index, see above",
     "not_asked": "times the index was not asked because it had been locked or away for too long",
@@ -240,6 +240,8 @@ def _first(lines: Sequence[str], more: str) -> list[str]:
 
 def _sum(counts: Counter[str], run: Run) -> str:
     """Return what all pages seen add up to; what is none is not named."""
+    if not counts["seen"]:
+        return "no items came, see above"
     name = FATES[run.action]
     near, exact = counts["near_duplicate"], counts["exact_duplicate"]
     same = max(0, counts[name] - near - exact)
