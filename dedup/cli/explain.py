@@ -27,7 +27,7 @@ from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage, judged_part
 from dedup.report import explanation as why
 from dedup.report.diff import Compared, compared
-from dedup.report.losses import stored_pages
+from dedup.report.explanation import stored_pages
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
 

@@ -92,7 +92,7 @@ class Changes:
 
     @cached_property
     def _stored(self) -> Callable[[int], Page | None]:
-        from dedup.report.losses import stored_pages  # most crawls compare nothing
+        from dedup.report.explanation import stored_pages  # most crawls compare nothing
 
         return stored_pages(self.index)
 

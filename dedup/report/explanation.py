@@ -9,13 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from dedup.index import Index, Row, Run
-from dedup.index.notes import left_out
+from dedup.index.notes import all_noise, left_out
 from dedup.model.errors import NoSuchRow, counted, printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.fields import held
+from dedup.reading.noise import Gaps
+from dedup.reading.page import Page, UnreadablePage
 from dedup.report.diff import Compared
 from dedup.rule import match as rule
 from dedup.rule.decide import STRANGER
@@ -48,6 +50,29 @@ BY_NOW = "by today's settings, without what is known by now to change at each lo
 ESTIMATED = "The rule estimates what is lost by runs of four words: a changed word may count as four."
 
 
+def stored_pages(index: Index) -> Callable[[int], Page | None]:
+    """Return what gives the stored page of a row of *index*, None where there is none to read.
+
+    That of a page that is unchanged is stored with the row that it had before.  What is known by now to
+    change at each load is left out.
+    """
+    acting = {
+        site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
+        for site in all_noise(index.store)
+    }
+
+    def page_of(number: int) -> Page | None:
+        row = index.row(number)
+        try:
+            page = index.page_of(row) or index.page_of(index.row(row.origin))
+        except UnreadablePage:
+            return None
+        gaps = acting.get(row.sighting.host)
+        return gaps.masked(page)[0] if page and gaps else page
+
+    return page_of
+
+
 class Again:
     """Judges pages of *index* that were kept once more, beside pages that had been kept before them.
 
@@ -56,8 +81,6 @@ class Again:
     """
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
-        from dedup.report.losses import stored_pages  # which needs what is here
-
         self._index, self._config, self._stored = index, config, stored_pages(index)
         self.hosts = frozenset(left_out(index.store))
         """Where something is known to change at each load."""

@@ -19,11 +19,11 @@ from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading import noise
 from dedup.reading.noise import Gap, Gaps, Line
-from dedup.reading.page import Page, UnreadablePage
+from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
 from dedup.report.diff import BOTH, COPY, KEPT, Compared, MarkedLine, compared
-from dedup.report.explanation import differing, told_fields, told_value
+from dedup.report.explanation import differing, stored_pages, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
@@ -185,29 +185,6 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
     places = [*_field_places(by_name, read), *_places(index, losing, exceptions)]
     return Losses(texts, sorted(places, key=Place.urgency), fields)
-
-
-def stored_pages(index: Index) -> Callable[[int], Page | None]:
-    """Return what gives the stored page of a row of *index*, None where there is none to read.
-
-    That of a page that is unchanged is stored with the row that it had before.  What is known by now to
-    change at each load is left out.
-    """
-    acting = {
-        site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
-        for site in all_noise(index.store)
-    }
-
-    def page_of(number: int) -> Page | None:
-        row = index.row(number)
-        try:
-            page = index.page_of(row) or index.page_of(index.row(row.origin))
-        except UnreadablePage:
-            return None
-        gaps = acting.get(row.sighting.host)
-        return gaps.masked(page)[0] if page and gaps else page
-
-    return page_of
 
 
 # Places in texts
