@@ -223,7 +223,7 @@ OF_URL = (
     "p.id IN (SELECT o.id FROM pages o "
     "WHERE o.scope IN (SELECT id FROM scopes) AND o.url_key = ? AND o.url_key != '')"
 )  # in any group
-LISTED = "p.scope = ? AND p.listed"
+LISTED = "p.scope = :scope AND p.listed"
 OF_TITLE = "substr(p.traits, 9, 4)"
 """What `title_in` returns for the traits of a row."""
 AMONG = "IN (SELECT value FROM json_each(?))"
@@ -345,7 +345,7 @@ RECORDS = {
 
 # The tables
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 
 def _of(columns: Columns) -> str:
@@ -375,6 +375,10 @@ _STATEMENTS = (
     "CREATE INDEX pages_by_run ON pages (run)",
     "CREATE INDEX pages_elsewhere ON pages (run) WHERE is_elsewhere",
     "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
+    # The rows that were listed or no longer, or given another fingerprint, in that order.
+    "CREATE TABLE relisted (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES pages)",
+    "CREATE TRIGGER relist AFTER UPDATE OF listed, sketch ON pages "
+    "BEGIN INSERT INTO relisted (row) VALUES (new.id); END",
     "CREATE TABLE stored_pages (row INTEGER PRIMARY KEY REFERENCES pages, page BLOB NOT NULL)",
     f"CREATE TABLE visits ({_of(VISIT)}, PRIMARY KEY (scope, host, run)) WITHOUT ROWID",
     f"CREATE TABLE withheld (id INTEGER PRIMARY KEY, {_of(WITHHELD)}, UNIQUE (run, what, url_key))",

@@ -19,11 +19,11 @@ from filelock import FileLock, Timeout
 
 from dedup.index import rows as tables
 from dedup.index.rows import AMONG, TELLS_OF_SITE, Group, Note, Pool, Record
-from dedup.index.search import Lists, Search, as_json
+from dedup.index.search import Lists, Search
 from dedup.index.sqlite_file import Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable, NoSuchRow
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.hashes import unsigned
+from dedup.model.hashes import signed
 from dedup.model.verdict import Candidates, Glance, KeptText, Outcome, Row, Run, Statistics
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.page import is_readable
@@ -50,6 +50,7 @@ class Store(SQLiteFile):
         self._changes: int | None = None
         self.began, self.ended = SQLiteFile.began, SQLiteFile.ended  # a replica may be opened again
         super().__init__(path, tables.SCHEMA, **how)
+        self.connection.create_function("apart", 2, _apart, deterministic=True)
         self._lists = Lists(self.connection)
         self.leases = Leases(self)
         self.began, self.ended = self._look_around, self._end
@@ -69,9 +70,8 @@ class Store(SQLiteFile):
     def _look_around(self) -> None:
         # It changes when another connection has changed the file.
         ((changes,),) = self.connection.execute("PRAGMA data_version")
-        if changes != self._changes:
-            self._lists.look_around()
-            self._changes = changes
+        self._lists.is_behind |= changes != self._changes
+        self._changes = changes
 
     @property
     def is_shared(self) -> bool:
@@ -149,14 +149,11 @@ class Store(SQLiteFile):
 
     def _do_list(self, number: int, listed: bool) -> None:
         self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
-        if listed:
-            self._lists.note_relisted(number)
-        else:
-            self._lists.gone.add(number)
+        self._lists.is_behind = True
 
     def _do_reprint(self, values: Sequence[Any]) -> None:
         self.connection.execute(tables.REPRINT, values)
-        self._lists.note_relisted(values[-1])
+        self._lists.is_behind = True
 
     def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> None:
         records = tables.RECORDS[kind]
@@ -253,15 +250,11 @@ class Store(SQLiteFile):
     def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[int]:
         """Return the numbers of listed rows, the nearest by *field* first, then the oldest."""
         text = (
-            f"SELECT p.{field}_simhash, p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
-            f"AND p.{field}_simhash = w.value AND p.listed"
+            f"SELECT id FROM pages WHERE listed AND {field}_simhash != 0 "
+            f"AND apart({field}_simhash, ?) <= ? ORDER BY apart({field}_simhash, ?), id LIMIT ?"
         )
-        found: list[tuple[int, int]] = []
-        for (scope,) in self.fetch("SELECT id FROM scopes"):
-            near = self._lists.simhashes(field, scope).near(simhash, max_distance)
-            rows = self.fetch(text, (as_json(near), scope))
-            found += [((unsigned(one) ^ simhash).bit_count(), row) for one, row in rows]
-        return [row for _, row in sorted(found)[:limit]]
+        asked = signed(simhash)
+        return [row for (row,) in self.fetch(text, (asked, max_distance, asked, limit))]
 
     def urls_around(self, scope: int, url_key: str) -> list[str]:
         """Return keys of URLs that are next to *url_key* in alphabetical order, in the group *scope*."""
@@ -356,6 +349,10 @@ class Store(SQLiteFile):
         """Close the store."""
         super().close()
         self.leases.close()
+
+
+def _apart(one: int, other: int) -> int:
+    return ((one ^ other) & (1 << 64) - 1).bit_count()
 
 
 def _where(fields: Iterable[str]) -> str:

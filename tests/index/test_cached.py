@@ -100,14 +100,15 @@ def check_held(store: Store, rng: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_rows_listed_are_held(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_MOST_RELISTED", 2)
+def test_the_rows_listed_are_held(seed: int, tmp_path: Path) -> None:
     check_memory(tmp_path / "pages.db", seed)
 
 
-@pytest.mark.parametrize("fault", ["look_around", "clear", "note_relisted", "_read_on"])
-def test_it_finds_what_is_held_on(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lists, fault, lambda *_: None)
+@pytest.mark.parametrize(
+    "fault", [(Store, "_look_around"), (Lists, "clear"), (Lists, "_read_on"), (Store, "_do_reprint")]
+)
+def test_it_finds_what_is_held_on(fault: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fault[0], fault[1], lambda *_: None)
     with pytest.raises(AssertionError):
         check_memory(tmp_path / "pages.db", 0)
 
