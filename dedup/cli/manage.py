@@ -35,7 +35,7 @@ def restore(*, url: str | None, index: str | None, run: int | None, what: str | 
         options.check_run(there, run)
         urls, rows = list[str](), [] if what else _restored(there, url, run)
         if what == "withheld":
-            urls = [one.url for one in there.runs.never_met(run)]
+            urls = there.runs.never_met(run)
         elif what == "orphans":
             urls = [row.sighting.url for row in there.orphans() if run in (None, row.sighting.run)]
         elif what == "dropped":

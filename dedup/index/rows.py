@@ -13,7 +13,7 @@ from dedup.model import verdict as model
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, murmur3, signed, unsigned
 from dedup.model.urls import host_of
-from dedup.model.verdict import Canonical, Outcome, Reason, Row, Run, Standing, Visit, Withheld
+from dedup.model.verdict import Canonical, Outcome, Reason, Row, Run, Standing, Visit
 from dedup.prints.fingerprinter import SAMPLED_BYTES
 from dedup.rule.match import MIN_EQUAL_TOKENS, MIN_SIMILARITY, told_by, told_by_copy
 
@@ -310,7 +310,7 @@ class Note(NamedTuple):
     value: str
 
 
-Record = Run | Visit | Withheld | Note
+Record = Run | Visit | Note
 
 
 class Records(Reader):
@@ -333,15 +333,11 @@ RUN = (
     | {"began": NUMBER, "is_imported": FLAG}
 )
 VISIT = {"scope": TEXT, "host": TEXT, "run": OF_RUN, "after": NUMBER}
-WITHHELD = {"row": OF_PAGE} | _all(TEXT, "url what request") | {"run": OF_RUN, "url_key": TEXT}
 NOTE = {"name": Kind(str, "TEXT PRIMARY KEY"), "value": TEXT}
 
-RECORDS = {
-    "Run": Records("run", RUN, "runs", Run, "id"),
-    "Visit": Records("a visit under", VISIT, "visits", Visit, "after, run, scope, host"),
-    "Withheld": Records("row", WITHHELD, "withheld", lambda *found: Withheld(*found[:-1]), "id"),
-    "Note": Records("the note", NOTE, "meta", Note, "name"),
-}
+RUNS = Records("run", RUN, "runs", Run, "id")
+VISITS = Records("a visit under", VISIT, "visits", Visit, "after, run, scope, host")
+RECORDS = {"Run": RUNS, "Visit": VISITS, "Note": Records("the note", NOTE, "meta", Note, "name")}
 
 # The tables
 
@@ -381,7 +377,6 @@ _STATEMENTS = (
     "BEGIN INSERT INTO relisted (row) VALUES (new.id); END",
     "CREATE TABLE stored_pages (row INTEGER PRIMARY KEY REFERENCES pages, page BLOB NOT NULL)",
     f"CREATE TABLE visits ({_of(VISIT)}, PRIMARY KEY (scope, host, run)) WITHOUT ROWID",
-    f"CREATE TABLE withheld (id INTEGER PRIMARY KEY, {_of(WITHHELD)}, UNIQUE (run, what, url_key))",
 )
 SCHEMA = Schema(0x64656475, SCHEMA_VERSION, _STATEMENTS)  # "dedu" in ASCII
 LARGE_INDEXES = {one.split()[2]: one for one in _STATEMENTS if one.startswith("CREATE INDEX pages_by_")}

@@ -13,7 +13,7 @@ from dedup.index.notes import UrlRules, note_gone, read_notes
 from dedup.index.rows import OF_URL, Note
 from dedup.index.store import Store
 from dedup.model.urls import bounded_url, url_key, valid
-from dedup.model.verdict import Run, Visit, Withheld
+from dedup.model.verdict import Run, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -140,23 +140,22 @@ class Runs:
         """Record that *url* answered *status*, see `dedup.index.notes`; return what was kept there."""
         return note_gone(self._store, run, self._ledger.facts.crawl(run.id), url_key(url), status)
 
-    def withhold(self, run: Run, requests: Iterable[Withheld]) -> None:
-        """Record what *run* did not request because of a copy; each URL once."""
-        kept = [replace(one, run=run.id, url=bounded_url(one.url)) for one in requests]
+    def withhold(self, run: Run, links: Iterable[str]) -> None:
+        """Record *links*, canonical URLs, that *run* did not request, as they stood on a copy."""
+        notes = [Note(_withheld(run.id) + bounded_url(url), "") for url in links]
         with self._store.transaction(writing=True, beside=True):
-            self._store.put(*kept, renew=False)
+            self._store.put(*notes)
 
-    def withheld(self, run: int | None = None) -> list[Withheld]:
-        """Return what was withheld by *run*, or by all, in order."""
-        return self._store.select(Withheld, **({} if run is None else {"run": run}))
-
-    def never_met(self, run: int | None = None) -> list[Withheld]:
+    def never_met(self, run: int | None = None) -> list[str]:
         """Return the links that were withheld, by *run* or by all, and that no run has met since."""
-        links = [one for one in self.withheld(run) if one.what == "link"]
-        met, rows = f"{OF_URL} AND p.run >= ?", self._store.rows
-        return [one for one in links if not any(rows(met, one.url_key, one.run, limit=1))]
+        notes = self._store.select(Note, prefix=WITHHELD if run is None else _withheld(run))
+        met = f"{OF_URL} AND p.run >= CAST(? AS INTEGER)"
+        links = [note.name.removeprefix(WITHHELD).partition(".") for note in notes]
+        return [url for of, _, url in links if not any(self._store.rows(met, url, of, limit=1))]
 
 
+WITHHELD = "withheld."
+_withheld = f"{WITHHELD}{{:012}}.".format
 _unstored, _unaudited, _lost = "unstored.{}.".format, "unaudited.{}.".format, "lost.{}".format
 
 

@@ -220,7 +220,7 @@ _EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
 
 # The log
 
-SCHEMA_VERSION = 10  # also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them
+SCHEMA_VERSION = 11  # also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them
 _AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
 _STAMP_BITS = 62
 _ENTRIES = "SELECT position, stamp, row, does FROM @.log"

@@ -328,9 +328,8 @@ class Store(SQLiteFile):
 
     def _invalid(self) -> list[str]:
         """Return of which rows, or records, some cannot be read; of records by their runs."""
-        kinds, records = (("Run", 0), ("Visit", 2), ("Withheld", 4)), tables.RECORDS
-        of_runs = [(records[kind], records[kind].table, run) for kind, run in kinds]
-        for reader, table, number in [(tables.ROWS, "rows", 0), *of_runs]:
+        kinds = (tables.ROWS, "rows", 0), (tables.RUNS, "runs", 0), (tables.VISITS, "visits", 2)
+        for reader, table, number in kinds:
             bad: list[Any] = []
             for stored in self.connection.execute(f"{reader.select}ORDER BY 1"):
                 try:

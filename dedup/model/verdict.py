@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import ClassVar, NamedTuple
 
 from dedup.model.fingerprint import HALF, Fingerprint, Sighting
-from dedup.model.urls import url_key
 
 
 class Reason(StrEnum):
@@ -295,19 +294,3 @@ class Visit(NamedTuple):
     host: str
     run: int
     after: int
-
-
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """A request that was not made because the page of *row* is a copy."""
-
-    row: int
-    url: str
-    what: str  # "link" for a link of the copy, "rule" for one of a rule for URLs
-    request: str = ""
-    run: int = 0
-
-    @property
-    def url_key(self) -> str:
-        """The URL in canonical form: what a run withholds once only."""
-        return url_key(self.url)

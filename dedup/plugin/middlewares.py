@@ -280,7 +280,7 @@ class DedupResponseMiddleware(Component):
                 if links:
                     judge.counts.add("requests_saved", len(links))
                 if verdict and verdict.row is not None:
-                    judge.withhold(verdict.row, links)
+                    judge.withhold(links)
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Any = None

@@ -26,7 +26,7 @@ from dedup.index.detector import Detector
 from dedup.index.notes import GONE
 from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of
-from dedup.model.verdict import Reason, Verdict, Withheld
+from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.addon import index_path, only_looks, read_settings
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.feeds import FeedWatch, mark
@@ -440,16 +440,11 @@ class Judge:
             self._hosts.clear()
         self._hosts.add(host)
 
-    def withhold(self, row: int, links: Sequence[str]) -> None:
-        """Record *links* that were not requested because the page of *row* is a copy."""
+    def withhold(self, links: Sequence[str]) -> None:
+        """Record *links* that were not requested because they stood on a copy."""
         urls = [url for url in links if url.startswith(("http:", "https:"))]
-
-        def withheld(at: Detector) -> None:
-            (here,) = at.rows([row])
-            at.index.runs.withhold(at.run, [Withheld(here, url, "link") for url in urls])
-
         if urls:
-            self.index.do(withheld)
+            self.index.do(lambda at: at.index.runs.withhold(at.run, urls))
 
 
 def _report(index: Index, run: int, config: DedupConfig) -> Report | None:

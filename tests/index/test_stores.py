@@ -18,7 +18,7 @@ from dedup.index.rows import Note, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import NoSuchRow
 from dedup.model.fingerprint import BINS, Fingerprint
-from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict, Visit, Withheld
+from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict, Visit
 from tests.support import postgres
 from tests.support.budget import examples
 from tests.support.pages import glance_of
@@ -186,13 +186,11 @@ def test_a_row_that_is_not_there(store: Store) -> None:
 
 def test_records_are_read_in_their_order_and_renewed_only_if_that_is_wanted(store: Store) -> None:
     visits = [Visit(scope, host, run, 0) for scope in SCOPES for host in HOSTS for run in (1, 2)]
-    withheld = [Withheld(1, url, "link", "", 1) for url in ("http://a/", "http://a/#top", "http://b/")]
     with store.transaction(writing=True):
         for number in (1, 2):
             run = store.add_run(Run(0, "s", "", 1.0, is_imported=number == 1))
             store.put(replace(run, ended=2.0, began=number))
         store.put(*visits, *(Note(name, "text") for name in ("b.1", "a.2", "a", "a.1")))
-        store.put(*withheld, renew=False)
         for number, stored in ((1, b"old"), (2, b"page"), (1, b"other")):
             store.keep_page(number, stored)
         store.put(Visit("", HOSTS[0], 1, 7), Note("a", "other"), renew=False)
@@ -205,7 +203,6 @@ def test_records_are_read_in_their_order_and_renewed_only_if_that_is_wanted(stor
     assert store.select(Note, prefix="a.") == [Note("a.1", "new"), Note("a.2", "text")]
     assert (store.note("a"), store.note("nothing")) == ("text", "")
     assert store.pages([1, 7]) == {1: b"other"}
-    assert [one.url for one in store.select(Withheld, run=1)] == ["http://a/", "http://b/"]
     runs = [(run.id, run.ended, run.began, run.is_imported) for run in store.select(Run)]
     assert runs == [(1, 2.0, 1, True), (2, 2.0, 2, False)]
     with store.transaction(writing=True):

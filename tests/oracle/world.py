@@ -33,6 +33,8 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
+from dedup.index.rows import Note
+from dedup.index.runs import WITHHELD
 from dedup.prints.fingerprinter import current_recipe
 from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
 from tests.support.crawling import turn
@@ -201,7 +203,8 @@ def warm() -> None:
 def listed(index: SQLiteIndex) -> set[str]:
     """Return the URLs of what was dropped or withheld and is listed for its owner."""
     found = {row.sighting.url for row in index.orphans()}
-    return found | {withheld.url for withheld in index.runs.withheld()}
+    notes = index.store.select(Note, prefix=WITHHELD)
+    return found | {note.name.removeprefix(WITHHELD).partition(".")[2] for note in notes}
 
 
 def _in_a_fork(function: Callable[[], None], plant: Callable[[], None] | None) -> int:
