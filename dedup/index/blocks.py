@@ -187,18 +187,18 @@ class BlockIndex(AbstractContextManager["BlockIndex"]):
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all changes are one transaction, for speed or atomicity."""
-        return self._database.writing()
+        return self._database.transaction(writing=True)
 
     def add(self, simhash: int) -> bool:
         """Add *simhash*; return False if it was there already."""
-        with self._database.writing():
+        with self._database.transaction(writing=True):
             if is_new := simhash not in self:
                 self._write(np.array([simhash], np.uint64), is_added=True)
             return is_new
 
     def add_many(self, simhashes: Hashes) -> int:
         """Add an array of simhashes, all or nothing; return how many were new."""
-        with self._database.writing():
+        with self._database.transaction(writing=True):
             new = distinct(np.ascontiguousarray(simhashes, np.uint64))
             if len(known := np.sort(self._all())):
                 new = new[known[known.searchsorted(new).clip(max=len(known) - 1)] != new]
@@ -207,7 +207,7 @@ class BlockIndex(AbstractContextManager["BlockIndex"]):
 
     def remove(self, simhash: int) -> bool:
         """Take *simhash* out; return False if it was not there."""
-        with self._database.writing():
+        with self._database.transaction(writing=True):
             if was_there := simhash in self:
                 self._write(np.array([simhash], np.uint64), is_added=False)
             return was_there

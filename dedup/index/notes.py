@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -18,30 +18,14 @@ from dedup.urls.rule import Counterexample, Proposal, Rule
 REMOVED = frozenset((404, 410))  # the answers that say that there is no page any more
 GONE = REMOVED | {301, 302, 303, 307, 308}  # and those that say that it is somewhere else
 ANSWERS = "gone."
-_MOST = 20
+MOST = 20  # rows of one address
 _T = TypeVar("_T")
-
-
-def note_gone(store: Store, run: Run, crawl: Collection[int], key: str, status: int) -> list[int]:
-    """Record that *run* was answered with *status* at the address *key* of a page that is known.
-
-    Only the first such answer since a crawl of the same spider saw it is; return what was kept there.
-    """
-    last = last_seen(store, key, run.spider)
-    if last is None or last.sighting.run in crawl:
-        return []
-    with store.transaction(writing=True, beside=True):
-        found = answers(store, key)
-        if not any(before > last.sighting.run for before in found.keys() - {run.id}):
-            store.put(Note(ANSWERS + key, json.dumps([*found.items(), (run.id, status)])))
-    listed = store.rows(f"{OF_URL} AND p.listed", key, limit=_MOST)
-    return [row.id for row in listed]
 
 
 def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = frozenset()) -> Row | None:
     """Return the last row of the address *key* that *spider* has seen, in no run of *without*."""
     seen = f"{OF_URL} AND {STANDS} AND p.run NOT IN {numbers(without)}"
-    rows = list(store.rows(seen, key, order=LAST_RUN, limit=_MOST))
+    rows = list(store.rows(seen, key, order=LAST_RUN, limit=MOST))
     runs = {run.id for run in store.select(Run) if run.spider == spider} if rows else ()
     return next((row for row in rows if row.sighting.run in runs), None)
 

@@ -143,7 +143,7 @@ class Replica(Store):
 
     def _do(self, entries: Sequence[Entry]) -> None:
         """Do what *entries* say, in their order; those that were done are left out."""
-        with self.writing():
+        with super().transaction(writing=True):
             at, _ = self.position()
             new = [entry for entry in entries if entry.position > at]
             added: dict[int, list[Any]] = {}
@@ -174,7 +174,7 @@ class Replica(Store):
 
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
         if not writing or self.is_inside:
-            return self.reading()
+            return super().transaction(writing=False)
         if self.is_read_only:
             raise IndexUnavailable(f"{self.name}: {self._why_not}")
         return self._writing_beside() if beside else self._writing()
@@ -192,7 +192,7 @@ class Replica(Store):
             self._numbers = count(last + 1)
             self._does = []
             try:
-                with self.writing():
+                with super().transaction(writing=True):
                     yield
                     if self._does:
                         rows = sum(name == "add" for name, *_ in self._does)
@@ -206,7 +206,7 @@ class Replica(Store):
         """Change the log, and then the file: nobody waits for the log while others wait for the file."""
         self._does, self._is_beside = [], True
         try:
-            with self.reading():
+            with super().transaction(writing=False):
                 yield
             does = self._does
         finally:

@@ -13,7 +13,7 @@ from dedup.model import verdict as model
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, murmur3, signed, unsigned
 from dedup.model.urls import host_of
-from dedup.model.verdict import Canonical, Outcome, Reason, Row, Run, Standing, Visit
+from dedup.model.verdict import Outcome, Reason, Row, Run, Standing, Visit
 from dedup.prints.fingerprinter import SAMPLED_BYTES
 from dedup.rule.match import MIN_EQUAL_TOKENS, MIN_SIMILARITY, told_by, told_by_copy
 
@@ -174,15 +174,11 @@ def _own(names: Iterable[str]) -> dict[str, Kind]:
     return {"p.id": NUMBER} | {f"p.{name}": STORED[name] for name in names}
 
 
-def _host(url: str, seen_on: str | None) -> str:
-    return host_of(url) if seen_on is None else seen_on
-
-
 def _kept_text(row: int, url: str, seen_on: str | None, run: int, *found: Any) -> model.KeptText:
     sample, traits, is_dry, reason, outcome, is_kept, repeated, kind, scope = found
     is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
     told = told_by(sample, traits) if is_kept else told_by_copy(traits, repeated)
-    of_page = (row, (kind, scope), _host(url, seen_on), run, is_dry, is_new)
+    of_page = (row, (kind, scope), host_of(url) if seen_on is None else seen_on, run, is_dry, is_new)
     return model.KeptText(*of_page, outcome, told, is_kept)
 
 
@@ -201,15 +197,6 @@ KEPT_TEXTS = Reader(
 TELLS_OF_SITE = "p.sample != x'' AND (p.kept OR (p.reason = 'near_duplicate' AND p.lost > 0))"
 """That a row was kept, or lost a word: such rows tell something of their site."""
 
-
-def _canonical(row: int, url: str, run: int, outcome: Outcome, *found: Any) -> Canonical:
-    represents, seen_on, *page = found
-    is_pending = outcome is Outcome.PENDING
-    return Canonical(row, url, run, is_pending, Fingerprint(*page), represents, _host(url, seen_on))
-
-
-_OF_CANONICAL = ("url", "run", "outcome", "represents", "seen_on", *PRINT)
-CANONICALS = Reader("row", _own(_OF_CANONICAL), "pages p", _canonical)
 
 # Conditions on a row `p`.  Some say more than they need to, so that SQLite sees that a partial index has
 # the rows; a sign in front of a column keeps it from an index that has too many.

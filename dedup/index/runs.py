@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dedup.index.ledger import Ledger
-from dedup.index.notes import UrlRules, note_gone, read_notes
+from dedup.index.notes import ANSWERS, MOST, UrlRules, answers, last_seen, read_notes
 from dedup.index.rows import OF_URL, Note
 from dedup.index.store import Store
 from dedup.model.urls import bounded_url, url_key, valid
@@ -137,8 +137,19 @@ class Runs:
         return self._store.select(Visit)
 
     def note_gone(self, run: Run, url: str, status: int) -> list[int]:
-        """Record that *url* answered *status*, see `dedup.index.notes`; return what was kept there."""
-        return note_gone(self._store, run, self._ledger.facts.crawl(run.id), url_key(url), status)
+        """Record that *run* was answered *status*, one of `GONE`, at *url*; return what was kept there.
+
+        Only the first such answer since a crawl of the same spider saw the page is recorded.
+        """
+        store, key = self._store, url_key(url)
+        last = last_seen(store, key, run.spider)
+        if last is None or last.sighting.run in self._ledger.facts.crawl(run.id):
+            return []
+        with store.transaction(writing=True, beside=True):
+            found = answers(store, key)
+            if not any(before > last.sighting.run for before in found.keys() - {run.id}):
+                store.put(Note(ANSWERS + key, json.dumps([*found.items(), (run.id, status)])))
+        return [row.id for row in store.rows(f"{OF_URL} AND p.listed", key, limit=MOST)]
 
     def withhold(self, run: Run, links: Iterable[str]) -> None:
         """Record *links*, canonical URLs, that *run* did not request, as they stood on a copy."""

@@ -14,11 +14,11 @@ from itertools import compress, islice
 import numpy as np
 
 from dedup.index.blocks import Simhashes, distinct
-from dedup.index.rows import AMONG, CANONICALS, LISTED, OF_TITLE, Pool, of_dry_runs
+from dedup.index.rows import AMONG, LISTED, OF_TITLE, ROWS, Pool, of_dry_runs
 from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import Hashes, signed, unsigned
-from dedup.model.verdict import Candidates, Canonical
+from dedup.model.verdict import Candidates
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule import match as rule
 
@@ -142,8 +142,8 @@ class Search:
     def batches(self) -> Iterator[Candidates]:
         """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
         for found in self._equals():
-            self._seen.update(canonical.id for canonical in found)
-            yield self._candidates(found, len(found))
+            self._seen.update(found)
+            yield self._read(found, len(found))
         most = self.config.max_distance
         if self.page.content_simhash:
             for distance in sorted({min(NEAR, most), most}):
@@ -163,8 +163,6 @@ class Search:
             passing = rule.are_alike(self.page, self.lists.sketches(new))
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
-        if not any(passing):
-            return Candidates((), len(new))
         return self._read(list(compress(new, passing)), len(new))
 
     def _titled(self, title: bytes) -> Candidates:
@@ -178,24 +176,22 @@ class Search:
         return self._read(new, len(new))
 
     def _read(self, rows: Sequence[int], looked_at: int) -> Candidates:
-        text = f"{CANONICALS.select}WHERE p.id {AMONG}"
-        found = self.connection.execute(text, (json.dumps(rows),)) if rows else ()
-        return self._candidates(map(CANONICALS.read, found), looked_at)
-
-    def _candidates(self, found: Iterable[Canonical], looked_at: int) -> Candidates:
+        """Return the canonicals *rows*; *looked_at* are also those that were left out."""
+        text = f"{ROWS.select}WHERE p.id {AMONG}"
+        stored = self.connection.execute(text, (json.dumps(rows),)) if rows else ()
+        found = [ROWS.read(row).as_canonical() for row in stored]
         return Candidates(sorted(found, key=lambda one: rule.nearness(self.page, one)), looked_at)
 
-    def _equals(self) -> Iterator[list[Canonical]]:
-        """Yield the oldest canonicals with the same bytes, then those with the same tokens."""
+    def _equals(self) -> Iterator[list[int]]:
+        """Yield the oldest rows with the same bytes, then those with the same tokens."""
         page = self.page
         digests = {"body_digest": page.body_digest, "token_digest": page.token_digest}
         of_it = [f"SELECT 1 FROM pages p WHERE {LISTED} AND p.{name} = :{name}" for name in digests]
         if self._rows(f"{' UNION ALL '.join(of_it)} LIMIT 1", **digests):  # as few pages have
             for name in list(digests)[: 1 + (page.tokens >= rule.MIN_EQUAL_TOKENS)]:
-                where = f"WHERE {self._in_pool} AND p.{name} = :{name} ORDER BY p.id LIMIT :most"
-                given = self._given | digests | {"most": rule.MAX_CANDIDATES}
-                found = self.connection.execute(CANONICALS.select + where, given)
-                yield list(map(CANONICALS.read, found))
+                where = f"{self._in_pool} AND p.{name} = :{name} ORDER BY p.id"
+                text = f"SELECT p.id FROM pages p WHERE {where} LIMIT {rule.MAX_CANDIDATES}"
+                yield self._rows(text, **digests)
 
     def _near_content(self, distance: int) -> list[int]:
         """Return rows of the nearest simhashes, of equally near ones the oldest, up to the cap."""

@@ -23,6 +23,7 @@ _PRAGMAS = (
     "PRAGMA temp_store = MEMORY",
     "PRAGMA wal_autocheckpoint = 16384",  # 64 MB: what changes often is written back rarely
 )
+_BEGIN = "BEGIN", "BEGIN IMMEDIATE"  # to read, and to write: other writers wait
 _WAL_PAUSE = 0.02
 _LONGEST = 300  # characters are shown of an SQLite error: it may quote a statement or a schema
 _BUSY = "another process held the index for too long"
@@ -100,13 +101,12 @@ class SQLiteFile:
                 self.connection.close()
                 raise
 
-    def reading(self) -> AbstractContextManager[None]:
-        """See one state of the file, whatever others write meanwhile."""
-        return self.errors() if self.is_inside else self._transaction("BEGIN")
+    def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
+        """See one state of the file, or change it, all or nothing; inside another one, be part of it.
 
-    def writing(self) -> AbstractContextManager[None]:
-        """Change the file, all or nothing; other writers wait.  Inside a transaction, be part of it."""
-        return self.errors() if self.is_inside else self._transaction("BEGIN IMMEDIATE")
+        *beside* others is changed what changes no verdict of theirs.
+        """
+        return self.errors() if self.is_inside else self._transaction(_BEGIN[writing])
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
@@ -206,7 +206,7 @@ class SQLiteFile:
 
     def _make(self) -> None:
         number, version, statements = self._schema
-        with self.writing():
+        with self._transaction(_BEGIN[True]):
             if self._is_new():  # others may have made it meanwhile
                 own = f"PRAGMA user_version = {version}", f"PRAGMA application_id = {number}"
                 for statement in (*statements, *own):

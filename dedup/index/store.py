@@ -55,10 +55,6 @@ class Store(SQLiteFile):
         self.leases = Leases(self)
         self.began, self.ended = self._look_around, self._end
 
-    def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
-        """See one state, or change it as a whole; *beside* others what changes no verdict of theirs."""
-        return self.writing() if writing else self.reading()
-
     def _end(self, is_undone: bool) -> None:
         self.leases.settle(undone=is_undone)
         if is_undone:  # it may have looked up what was undone
@@ -417,7 +413,7 @@ class Leases:
         """Remove the locks of no run that goes on: a process was killed before its run was recorded."""
         if self._strays():
             # While nobody else writes, no run is between its lock and its row.
-            with suppress(IndexUnavailable, OSError), self._index.writing():
+            with suppress(IndexUnavailable, OSError), self._index.transaction(writing=True):
                 for path in self._strays():
                     path.unlink()
 
