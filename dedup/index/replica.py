@@ -23,7 +23,7 @@ from msgpack import packb, unpackb
 
 from dedup.index.address import Address
 from dedup.index.rows import INSERT, LARGE_INDEXES, OUTCOME_AT, Note, values_of
-from dedup.index.server import OTHER_LOG, Entry, OtherLog, Server, ServerLog
+from dedup.index.server import OTHER_LOG, Entry, OtherLog, Server
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
@@ -49,7 +49,7 @@ class Replica(Store):
     """
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
-        self._server = ServerLog(address)
+        self._server = Server(address)
         self._on_server = ServerLeases(self, self._server, Server(address))
         self._does: list[Any] | None = None  # what a transaction does; None outside of one
         self._is_beside = False  # whether that is done only when it is read
@@ -60,15 +60,14 @@ class Replica(Store):
                 raise IndexUnavailable(f"{self._server.name}: {forbidden}")
             self.is_read_only = read_only or bool(forbidden)
             self._why_not = forbidden or "the index was opened to read only"
-            self._server.begin(create=create and not self.is_read_only)
-            self._open()
+            self._open(create=create and not self.is_read_only)
         except BaseException:
             self._server.close()
             raise
 
-    def _open(self) -> None:
+    def _open(self, *, create: bool = False) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
-        path = _folder() / _file_of(self._server.id(), self._server.name)
+        path = _folder() / _file_of(self._server.begin(create=create), self._server.name)
         lock = FileLock(f"{path}.lock")
         try:
             try:
@@ -268,7 +267,7 @@ class Replica(Store):
         return [replace(row, id=number) for row, number in zip(rows, added, strict=False)]
 
     def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:
-        """See `ServerLog.claim`; return the first rows of the new entries after they were done."""
+        """See `Server.claim`; return the first rows of the new entries after they were done."""
         entries, new = self._server.claim(does, *how, waits=self._waits)
         self._do(entries)
         return [entry.row for entry in entries[len(entries) - new :]]
@@ -355,7 +354,7 @@ def _left(added: dict[int, list[Any]], rows: Sequence[int], was: str | None, to:
 class ServerLeases(Leases):
     """The leases of runs on *server*, which a thread renews over its *own* connection."""
 
-    def __init__(self, replica: Store, server: ServerLog, own: Server) -> None:
+    def __init__(self, replica: Store, server: Server, own: Server) -> None:
         super().__init__(replica)
         self._server, self._own, self._seconds = server, own, LEASE
         self._closed = Event()

@@ -56,6 +56,104 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 raise psycopg.OperationalError("the server has not answered in time")
 
 
+SCHEMA_VERSION = 11  # also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them
+_AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
+_STAMP_BITS = 62
+_ENTRIES = "SELECT position, stamp, row, does FROM @.log"
+OTHER_LOG = "the index on the server was restored or made anew meanwhile; begin the crawl again"
+
+
+class OtherLog(IndexUnavailable):
+    """The server has another log than the one that was read so far."""
+
+
+class Entry(NamedTuple):
+    """An entry of the log: what it *does* begins with the row number *row* where it adds rows."""
+
+    position: int
+    stamp: int
+    row: int
+    does: bytes
+
+
+# Appends entries, and returns them with those after `since`; of those that add pages, which have scopes,
+# only the first ones to which none of these may matter.  The lock is not held while the disk writes: an
+# entry is seen at once, and a second transaction waits for the disk.  Positions are asked for from one
+# to another: without an end the planner, which does not know how much is new, reads the whole log.
+_CLAIM = (
+    """
+CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_url bigint[],
+    its_item bigint[], its_body bigint[], its_text bigint[], its_code varbit[], unlike bigint[],
+    its_stamp bigint[], its_does bytea[], its_page bytea[], most bigint, waits boolean,
+    OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[], OUT entries bytea[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    last @.state;
+    added integer := 0;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    SET LOCAL synchronous_commit = off;
+    SELECT * FROM @.state FOR UPDATE INTO last;
+    IF since > 0 AND NOT EXISTS (
+        SELECT FROM @.log l WHERE l.position = since AND l.stamp = since_stamp
+    ) THEN
+        RAISE EXCEPTION '%', '"""
+    + OTHER_LOG
+    + """';
+    END IF;
+    FOR i IN 1 .. cardinality(its_does) LOOP
+        EXIT WHEN its_scope[i] IS NOT NULL AND (last.position - since > most OR EXISTS (
+            SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position
+            AND (l.matters OR (l.scope = its_scope[i] AND (
+                (l.url = its_url[i] AND its_url[i] <> 0) OR (l.item = its_item[i] AND its_item[i] <> 0)
+                OR l.body = its_body[i] OR (l.text = its_text[i] AND its_text[i] <> 0)
+                OR bit_count(l.code # its_code[i]) <= unlike[i])))));
+        INSERT INTO @.log VALUES (last.position + i, its_stamp[i], last.rows + i, false, its_does[i],
+            its_scope[i], its_url[i], its_item[i], its_body[i], its_text[i], its_code[i]);
+        IF its_page[i] <> '' THEN
+            INSERT INTO @.texts VALUES (last.rows + i, its_page[i]);
+        END IF;
+        added := i;
+    END LOOP;
+    IF added > 0 THEN
+        UPDATE @.state SET position = position + added,
+            rows = rows + CASE WHEN its_scope[1] IS NULL THEN 0 ELSE added END;
+    END IF;
+    SELECT array_agg(l.position), array_agg(l.stamp), array_agg(l.row), array_agg(l.does)
+    INTO positions, stamps, its_rows, entries FROM (
+        SELECT * FROM @.log WHERE position BETWEEN since + 1 AND since + most + cardinality(its_does)
+        ORDER BY position
+    ) l;
+    COMMIT;
+    IF waits THEN
+        PERFORM pg_logical_emit_message(true, 'dedup', '');
+    END IF;
+END $$
+"""
+)
+
+_CALL = (
+    f"CALL @.claim(%s, %s, {5 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
+    f"{2 * '%s::bytea[], '}%s, %s, NULL, NULL, NULL, NULL)"
+)
+
+_TABLES = (
+    "CREATE TABLE @.meta (name text PRIMARY KEY, value text NOT NULL)",
+    "CREATE TABLE @.state (position bigint NOT NULL, rows bigint NOT NULL) WITH (fillfactor = 10)",
+    "INSERT INTO @.state VALUES (0, 0)",
+    "CREATE TABLE @.log (position bigint PRIMARY KEY, stamp bigint NOT NULL, row bigint NOT NULL, "
+    "matters boolean NOT NULL, does bytea NOT NULL, scope bigint, url bigint, item bigint, body bigint, "
+    "text bigint, code varbit)",
+    "ALTER TABLE @.log ALTER does SET STORAGE EXTERNAL",  # not worth the time of packing them
+    "CREATE TABLE @.texts (row bigint PRIMARY KEY, page bytea NOT NULL)",
+    "CREATE TABLE @.leases (run bigint PRIMARY KEY, until timestamptz NOT NULL)",
+    _CLAIM,
+)
+
+
 class Server:
     """A connection to the index at *address*, made anew after it was cut.
 
@@ -177,152 +275,10 @@ class Server:
         except UnicodeEncodeError as error:
             raise IndexUnavailable(f"{self.name}: a text is no Unicode ({error.reason})") from None
 
+    # The log
 
-# Of errors that the server tells, those that may be over the next time: connections, resources, being
-# shut down, deadlocks, an answer that takes too long, a standby that is not the first one yet, silence.
-_PASSING = ("08", "53", "57", "40", "55", "25006", "25P03")
-_BUSY = ("starting up", "shutting down", "recovery", "too many", "connection slots", "terminating")
-
-
-def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
-    if error.sqlstate is not None:
-        is_away = error.sqlstate.startswith(_PASSING)
-    else:
-        # A server that says why it lets nobody in may be starting; else it is not the right name.
-        is_refused = "FATAL" in str(error) and not any(why in str(error) for why in _BUSY)
-        is_away = isinstance(error, psycopg.OperationalError) and not is_refused
-    return ServerAway if is_away else IndexUnavailable
-
-
-def explained(error: psycopg.Error) -> str:
-    """Return what *error* means, on one line; nothing of an address is quoted."""
-    for kind, explanation in _EXPLANATIONS.items():
-        if isinstance(error, kind):
-            return explanation
-    if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
-        return "the address cannot be read"  # what it quotes may be a part of a password
-    said = error.diag.message_primary or " ".join(str(error).split())
-    return printable(said, _LONGEST)
-
-
-_EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
-    errors.QueryCanceled: "the server has not answered in time; see its load, and its statement_timeout",
-    errors.LockNotAvailable: "another process held the index for too long; end one that is stopped",
-    errors.InsufficientPrivilege: (
-        "the role may not do this here; docs/how-to/many-machines.md has the statements that let it"
-    ),
-    errors.ReadOnlySqlTransaction: (
-        "the server only reads; name the one that writes, as by target_session_attrs=read-write"
-    ),
-    errors.DiskFull: "the disk of the server is full; make room there",
-}
-
-
-# The log
-
-SCHEMA_VERSION = 11  # also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them
-_AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
-_STAMP_BITS = 62
-_ENTRIES = "SELECT position, stamp, row, does FROM @.log"
-OTHER_LOG = "the index on the server was restored or made anew meanwhile; begin the crawl again"
-
-
-class OtherLog(IndexUnavailable):
-    """The server has another log than the one that was read so far."""
-
-
-class Entry(NamedTuple):
-    """An entry of the log: what it *does* begins with the row number *row* where it adds rows."""
-
-    position: int
-    stamp: int
-    row: int
-    does: bytes
-
-
-# Appends entries, and returns them with those after `since`; of those that add pages, which have scopes,
-# only the first ones to which none of these may matter.  The lock is not held while the disk writes: an
-# entry is seen at once, and a second transaction waits for the disk.  Positions are asked for from one
-# to another: without an end the planner, which does not know how much is new, reads the whole log.
-_CLAIM = (
-    """
-CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_url bigint[],
-    its_item bigint[], its_body bigint[], its_text bigint[], its_code varbit[], unlike bigint[],
-    its_stamp bigint[], its_does bytea[], its_page bytea[], most bigint, waits boolean,
-    OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[], OUT entries bytea[])
-LANGUAGE plpgsql AS $$
-DECLARE
-    last @.state;
-    added integer := 0;
-BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    END IF;
-    SET LOCAL synchronous_commit = off;
-    SELECT * FROM @.state FOR UPDATE INTO last;
-    IF since > 0 AND NOT EXISTS (
-        SELECT FROM @.log l WHERE l.position = since AND l.stamp = since_stamp
-    ) THEN
-        RAISE EXCEPTION '%', '"""
-    + OTHER_LOG
-    + """';
-    END IF;
-    FOR i IN 1 .. cardinality(its_does) LOOP
-        EXIT WHEN its_scope[i] IS NOT NULL AND (last.position - since > most OR EXISTS (
-            SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position
-            AND (l.matters OR (l.scope = its_scope[i] AND (
-                (l.url = its_url[i] AND its_url[i] <> 0) OR (l.item = its_item[i] AND its_item[i] <> 0)
-                OR l.body = its_body[i] OR (l.text = its_text[i] AND its_text[i] <> 0)
-                OR bit_count(l.code # its_code[i]) <= unlike[i])))));
-        INSERT INTO @.log VALUES (last.position + i, its_stamp[i], last.rows + i, false, its_does[i],
-            its_scope[i], its_url[i], its_item[i], its_body[i], its_text[i], its_code[i]);
-        IF its_page[i] <> '' THEN
-            INSERT INTO @.texts VALUES (last.rows + i, its_page[i]);
-        END IF;
-        added := i;
-    END LOOP;
-    IF added > 0 THEN
-        UPDATE @.state SET position = position + added,
-            rows = rows + CASE WHEN its_scope[1] IS NULL THEN 0 ELSE added END;
-    END IF;
-    SELECT array_agg(l.position), array_agg(l.stamp), array_agg(l.row), array_agg(l.does)
-    INTO positions, stamps, its_rows, entries FROM (
-        SELECT * FROM @.log WHERE position BETWEEN since + 1 AND since + most + cardinality(its_does)
-        ORDER BY position
-    ) l;
-    COMMIT;
-    IF waits THEN
-        PERFORM pg_logical_emit_message(true, 'dedup', '');
-    END IF;
-END $$
-"""
-)
-
-_CALL = (
-    f"CALL @.claim(%s, %s, {5 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
-    f"{2 * '%s::bytea[], '}%s, %s, NULL, NULL, NULL, NULL)"
-)
-
-_TABLES = (
-    "CREATE TABLE @.meta (name text PRIMARY KEY, value text NOT NULL)",
-    "CREATE TABLE @.state (position bigint NOT NULL, rows bigint NOT NULL) WITH (fillfactor = 10)",
-    "INSERT INTO @.state VALUES (0, 0)",
-    "CREATE TABLE @.log (position bigint PRIMARY KEY, stamp bigint NOT NULL, row bigint NOT NULL, "
-    "matters boolean NOT NULL, does bytea NOT NULL, scope bigint, url bigint, item bigint, body bigint, "
-    "text bigint, code varbit)",
-    "ALTER TABLE @.log ALTER does SET STORAGE EXTERNAL",  # not worth the time of packing them
-    "CREATE TABLE @.texts (row bigint PRIMARY KEY, page bytea NOT NULL)",
-    "CREATE TABLE @.leases (run bigint PRIMARY KEY, until timestamptz NOT NULL)",
-    _CLAIM,
-)
-
-
-class ServerLog(Server):
-    """The log at an address; nothing is known of it before `begin`."""
-
-    def begin(self, *, create: bool) -> None:
-        """See that the tables are those of an index, made with *create* if there are none."""
+    def begin(self, *, create: bool) -> str:
+        """Return the name that no other index has; make the tables with *create* if there are none."""
         found = self._meta()
         if found is None and not create:
             raise IndexUnavailable(
@@ -339,6 +295,9 @@ class ServerLog(Server):
                 f"{self.name} has schema version {version}, this release reads {SCHEMA_VERSION}; "
                 "use that release, or another DEDUP_INDEX"
             )
+        if not (name := found.get("id")):
+            raise IndexUnavailable(f"{self.name}: the index has lost its id; restore a dump")
+        return name
 
     def _meta(self) -> dict[str, str] | None:
         """Return what the tables say of themselves, None where there are none."""
@@ -357,12 +316,6 @@ class ServerLog(Server):
         for name_and_value in made.items():
             self.execute("INSERT INTO @.meta VALUES (%s, %s)", name_and_value)
         return made
-
-    def id(self) -> str:
-        """Return the name that no other index has."""
-        if not (found := (self._meta() or {}).get("id")):
-            raise IndexUnavailable(f"{self.name}: the index has lost its id; restore a dump")
-        return found
 
     def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
         """Yield the entries after that one in batches; raises `OtherLog` if the server has another."""
@@ -431,3 +384,43 @@ class ServerLog(Server):
         )
         if not is_there:
             raise ServerLost(f"{self.name}: the server was stopped and has lost what came last")
+
+
+# Of errors that the server tells, those that may be over the next time: connections, resources, being
+# shut down, deadlocks, an answer that takes too long, a standby that is not the first one yet, silence.
+_PASSING = ("08", "53", "57", "40", "55", "25006", "25P03")
+_BUSY = ("starting up", "shutting down", "recovery", "too many", "connection slots", "terminating")
+
+
+def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
+    if error.sqlstate is not None:
+        is_away = error.sqlstate.startswith(_PASSING)
+    else:
+        # A server that says why it lets nobody in may be starting; else it is not the right name.
+        is_refused = "FATAL" in str(error) and not any(why in str(error) for why in _BUSY)
+        is_away = isinstance(error, psycopg.OperationalError) and not is_refused
+    return ServerAway if is_away else IndexUnavailable
+
+
+def explained(error: psycopg.Error) -> str:
+    """Return what *error* means, on one line; nothing of an address is quoted."""
+    for kind, explanation in _EXPLANATIONS.items():
+        if isinstance(error, kind):
+            return explanation
+    if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
+        return "the address cannot be read"  # what it quotes may be a part of a password
+    said = error.diag.message_primary or " ".join(str(error).split())
+    return printable(said, _LONGEST)
+
+
+_EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
+    errors.QueryCanceled: "the server has not answered in time; see its load, and its statement_timeout",
+    errors.LockNotAvailable: "another process held the index for too long; end one that is stopped",
+    errors.InsufficientPrivilege: (
+        "the role may not do this here; docs/how-to/many-machines.md has the statements that let it"
+    ),
+    errors.ReadOnlySqlTransaction: (
+        "the server only reads; name the one that writes, as by target_session_attrs=read-write"
+    ),
+    errors.DiskFull: "the disk of the server is full; make room there",
+}

@@ -19,7 +19,7 @@ from scrapy.crawler import Crawler as ScrapyCrawler
 
 from dedup import PostgresIndex
 from dedup.cli import main
-from dedup.index.server import Entry, ServerLog
+from dedup.index.server import Entry, Server
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome
 from tests.crawls.test_server_away import CONTENTS, UNIQUE, begun, delivered, wait_for_rows
@@ -238,15 +238,15 @@ class StopsUnderTheLock:
 
     @classmethod
     def from_crawler(cls, crawler: ScrapyCrawler) -> StopsUnderTheLock:
-        append, flag = ServerLog.append, Path(crawler.settings["STOP"])
+        append, flag = Server.append, Path(crawler.settings["STOP"])
 
-        def stop(log: ServerLog, does: bytes, *, rows: int) -> Entry:
+        def stop(log: Server, does: bytes, *, rows: int) -> Entry:
             if flag.exists():
                 flag.unlink()
                 os.kill(os.getpid(), signal.SIGSTOP)
             return append(log, does, rows=rows)
 
-        ServerLog.append = stop  # type: ignore[method-assign, assignment]
+        Server.append = stop  # type: ignore[method-assign, assignment]
         return cls()
 
 
