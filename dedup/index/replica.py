@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from msgpack import packb, unpackb
 
 from dedup.index.address import Address
-from dedup.index.rows import INSERT, LARGE_INDEXES, OUTCOME_AT, Note, values_of
+from dedup.index.rows import LARGE_INDEXES, Note, values_of
 from dedup.index.server import OTHER_LOG, Entry, OtherLog, Server
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
@@ -145,31 +145,15 @@ class Replica(Store):
         with super().transaction(writing=True):
             at, _ = self.position()
             new = [entry for entry in entries if entry.position > at]
-            added: dict[int, list[Any]] = {}
             for entry in new:
-                numbers = count(entry.row)
+                self._numbers = count(entry.row)
                 try:
-                    for name, *given in unpackb(entry.does):
-                        if name == "add":
-                            kind, scope, values = given
-                            group = self.scope((kind, scope), create=True)
-                            added[next(numbers)] = [group, *values]
-                        elif name != "settle":
-                            self._insert(added)
-                            super()._change(name, *given)
-                        elif left := _left(added, *given):
-                            super()._change(name, *left)
+                    for change in unpackb(entry.does):
+                        super()._change(*change)
                 except (AttributeError, LookupError, TypeError, ValueError) as error:
                     raise Damaged(f"entry {entry.position} of the log cannot be read") from error
             if new:
-                self._insert(added)
                 self._note(new[-1])
-
-    def _insert(self, added: dict[int, list[Any]]) -> None:
-        """Insert rows, by their numbers, which are none any more."""
-        self._lists.is_behind = True
-        self.connection.executemany(INSERT, ((row, *values) for row, values in added.items()))
-        added.clear()
 
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
         if not writing or self.is_inside:
@@ -340,15 +324,6 @@ def _remove(path: Path) -> None:
     """Remove a database, and what SQLite keeps beside it."""
     for end in ("", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
-
-
-def _left(added: dict[int, list[Any]], rows: Sequence[int], was: str | None, to: str) -> list[Any]:
-    """Settle those of *rows* that are only *added* yet; return what is left to do, [] for nothing."""
-    for row in added.keys() & set(rows):
-        if was in (None, added[row][OUTCOME_AT]):
-            added[row][OUTCOME_AT] = to
-    left = [row for row in rows if row not in added]
-    return [left, was, to] if left else []
 
 
 class ServerLeases(Leases):

@@ -146,7 +146,6 @@ _given = attrgetter(
 )
 _COLUMNS = (*PRINT, "redirects", "is_elsewhere", "outcome", "listed", *_OF_VERDICT, *_OF_SIGHTING)
 INSERT = f"INSERT INTO pages (id, scope, {', '.join(_COLUMNS)}) VALUES (?, ?{', ?' * len(_COLUMNS)})"
-OUTCOME_AT = 1 + _COLUMNS.index("outcome")  # in what `INSERT` takes behind the number
 _of_print = attrgetter(*list(PRINT)[2:])
 REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE id = ?"
 
@@ -357,7 +356,7 @@ _STATEMENTS = (
     "CREATE INDEX pages_represent ON pages (represents) WHERE represents IS NOT NULL",
     "CREATE INDEX pages_by_run ON pages (run)",
     "CREATE INDEX pages_elsewhere ON pages (run) WHERE is_elsewhere",
-    "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
+    "CREATE INDEX pages_by_outcome ON pages (outcome) WHERE outcome != 'confirmed'",
     # The rows that were listed or no longer, or given another fingerprint, in that order.
     "CREATE TABLE relisted (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES pages)",
     "CREATE TRIGGER relist AFTER UPDATE OF listed, sketch ON pages "
