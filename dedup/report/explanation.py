@@ -57,7 +57,7 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
     change at each load is left out.
     """
     acting = {
-        site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
+        site[:2]: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
         for site in all_noise(index.store)
     }
 
@@ -67,7 +67,8 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
             page = index.page_of(row) or index.page_of(index.row(row.origin))
         except UnreadablePage:
             return None
-        gaps = acting.get(row.sighting.host)
+        scope, host = row.sighting.scope, row.sighting.host
+        gaps = acting.get((scope, host)) or acting.get(("", host))
         return gaps.masked(page)[0] if page and gaps else page
 
     return page_of

@@ -406,9 +406,8 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
     price may be that of others, too.  What else names something counts only where it stands on no page
     that was kept, as it does where another list has the same lines.
     """
-    seen = {site.host: site.gaps.items() for site in all_noise(index.store)}
-    known = ((host, gap) for host, gaps in seen.items() for gap, one in gaps if one.moved)
-    moved = {name for host, gap in known for name in _names_of(host, gap)}
+    seen = ((site.host, *each) for site in all_noise(index.store) for each in site.gaps.items())
+    moved = {name for host, gap, one in seen if one.moved for name in _names_of(host, gap)}
 
     @cache
     def in_titles(words: str, *pair: int) -> bool:

@@ -152,8 +152,7 @@ def test_a_name_that_ends_other_titles_too_is_no_record() -> None:
             for number, title in enumerate(titles):
                 said = SAID if number else f"{OTHER} {SAID.split()[-1]}"
                 body = f"<title>{title}</title><p>{said}</p>{'more' * (number != 1)}"
-                url = f"http://a.example/{number}"
-                detector.check(Page.from_html(body, url=url, with_places=True))
+                detector.check(Page.from_html(body, url=f"http://a.example/{number}", with_places=True))
         return index
 
     assert told(pages("Hat - Coast Post", "Coat - traits", "Coat - Coast Post"))[0] == AMBER
@@ -206,6 +205,7 @@ def test_what_changes_at_each_load_is_no_loss() -> None:
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=1, stayed=4)}))
     assert told(index) == (AMBER, ["Rank: # (1 page, a.example)"])
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
+    put_noise(index.store, SiteNoise("other", "a.example", 1, {}))  # of another spider
     assert told(index) == (GREEN, [])
 
 
