@@ -1,7 +1,7 @@
 """What is lost is counted by stored texts, and grouped by the places in which copies differ."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -21,20 +21,22 @@ from dedup.report.clusters import AMBER, GREEN, RED, Report
 from dedup.report.diff import COPY
 from dedup.report.losses import Example
 from tests.report.reports import judged
-from tests.support.pages import text
+from tests.support.pages import checked, text
 
 SAID, OTHER = text(1, 150), text(2, 150)
 
 
 def index_of(*ends: str, of_ropes: Sequence[str] = ()) -> Index:
-    index = MemoryIndex()
-    with Detector(index, DedupConfig(store_pages=True)) as detector:
-        others = [(f"Hat {n}", text(9 + n, 150), f"<p class=a>Hat {n}") for n in range(8)]
-        pages = [("Coat", SAID, end) for end in ends] + [("Rope", OTHER, end) for end in of_ropes]
-        for number, (title, said, end) in enumerate([*others, *pages]):
-            body = f"<title>{title}</title><h1>{title}</h1><p>{said}</p>{end}"
-            url = f"http://a.example/{number}"
-            detector.check(Page.from_html(body, url=url, with_places=True))
+    others = [(f"Hat {n}", text(9 + n, 150), f"<p class=a>Hat {n}") for n in range(8)]
+    pages = [("Coat", SAID, end) for end in ends] + [("Rope", OTHER, end) for end in of_ropes]
+    body = "<title>{0}</title><h1>{0}</h1><p>{1}</p>{2}"
+    return stored(enumerate(body.format(*one) for one in (*others, *pages)))
+
+
+def stored(pages: Iterable[tuple[object, str]], index: Index | None = None) -> Index:
+    """Return an index with the texts of *pages*, each what its URL ends with, and its HTML."""
+    made = (Page.from_html(body, url=f"http://a.example/{end}", with_places=True) for end, body in pages)
+    checked(index := index or MemoryIndex(), made, DedupConfig(store_pages=True))
     return index
 
 
@@ -116,14 +118,9 @@ def test_lines_that_have_nothing_in_common_are_no_place_together() -> None:
     """What one copy alone loses is a place by what is lost, and so is a sentence beside a version."""
     sentence = "From here on it floats, whatever the tide may be."
     index = index_of("<p>Version 1", *(f"<p>Version {n}<p>{sentence}" for n in (2, 3)), "<p>Version 4")
-    with Detector(index, DedupConfig(store_pages=True)) as detector:
-        for number, last in enumerate(["Home", "Home", "Help", "By hand"]):
-            for end in ("", last):
-                body = (
-                    f"<title>{number}</title><p>{text(30 + number, 150)}<h3>On {number} May</h3><p>{end}"
-                )
-                url = f"http://a.example/may/{number}{end}"
-                detector.check(Page.from_html(body, url=url, with_places=True))
+    body = "<title>{0}</title><p>{1}<h3>On {0} May</h3><p>{2}"
+    ends = [(n, end) for n, last in enumerate(["Home", "Home", "Help", "By hand"]) for end in ("", last)]
+    stored(((f"may/{n}{end}", body.format(n, text(30 + n, 150), end)) for n, end in ends), index)
     shown = [(place.shown, {*map(lost_in, place.examples)}) for place in Report(index).losses.places]
     names = [("Version #", {*"234"}), ("Home", {"Home"}), ("By hand", {"By hand"})]
     assert shown == [(sentence, {sentence}), *names]
@@ -134,26 +131,19 @@ def lost_in(example: Example) -> str:
 
 
 def test_what_only_print_views_say_is_one_place() -> None:
-    index = MemoryIndex()
-    with Detector(index, DedupConfig(store_pages=True)) as detector:
-        for number, tag in ((n, tag) for n in range(3) for tag in ("div", "article")):
-            said = "".join(f"<{tag}><p>{text(9 * number + part, 40)}</p></{tag}>" for part in range(4))
-            body = f"<title>{number}</title>{said}" + "<h6>As seen by us</h6>" * (tag == "article")
-            url = f"http://a.example/{number}{tag}"
-            detector.check(Page.from_html(body, url=url, with_places=True))
-    (place,) = Report(index).losses.places
+    pages = []
+    for number, tag in ((n, tag) for n in range(3) for tag in ("div", "article")):
+        said = "".join(f"<{tag}><p>{text(9 * number + part, 40)}</p></{tag}>" for part in range(4))
+        end = "<h6>As seen by us</h6>" * (tag == "article")
+        pages.append((f"{number}{tag}", f"<title>{number}</title>{said}{end}"))
+    (place,) = Report(stored(pages)).losses.places
     assert (str(place), place.name) == ("As seen by us (2 pages, a.example)", "")
 
 
 def test_a_name_that_ends_other_titles_too_is_no_record() -> None:
     def pages(*titles: str) -> Index:
-        index = MemoryIndex()
-        with Detector(index, DedupConfig(store_pages=True)) as detector:
-            for number, title in enumerate(titles):
-                said = SAID if number else f"{OTHER} {SAID.split()[-1]}"
-                body = f"<title>{title}</title><p>{said}</p>{'more' * (number != 1)}"
-                detector.check(Page.from_html(body, url=f"http://a.example/{number}", with_places=True))
-        return index
+        said, ends = [f"{OTHER} {SAID.split()[-1]}", SAID, SAID], ["more", "", "more"]
+        return stored(enumerate(map("<title>{}</title><p>{}</p>{}".format, titles, said, ends)))
 
     assert told(pages("Hat - Coast Post", "Coat - traits", "Coat - Coast Post"))[0] == AMBER
     assert told(pages("Hat", "Coat - traits", "Coat - Coast Post"))[0] == RED

@@ -14,7 +14,7 @@ from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.report.changes import in_a_line
 from dedup.report.clusters import WITHOUT_SITE, CopyCounts, Counts, Report, site_of
 from tests.report.reports import told
-from tests.support.pages import edited, page, text
+from tests.support.pages import checked, edited, page, text
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]
 
@@ -89,9 +89,7 @@ def test_each_page_counts_once_whatever_number_of_crawls_saw_it(unchanged: str) 
 def test_a_page_counts_by_the_newest_run_that_saw_it() -> None:
     index = MemoryIndex()
     for contents in ([text(1), edited(1, 4)], [text(1), text(2)], [text(1), edited(1, 3)]):
-        with Detector(index) as detector:
-            for number, content in enumerate(contents):
-                detector.check(page(content, f"http://a.example/{number}"))
+        checked(index, [(f"http://a.example/{n}", content) for n, content in enumerate(contents)])
         is_copy = contents[1] != text(2)
         assert (Report(index).answer.seen, Report(index).answer.near) == (2, int(is_copy))
 
@@ -99,9 +97,8 @@ def test_a_page_counts_by_the_newest_run_that_saw_it() -> None:
 def test_several_items_of_one_address_are_pages_of_their_own() -> None:
     index = MemoryIndex()
     for day in range(2):
-        with Detector(index) as detector:
-            for content in (text(1), text(2), edited(1, 3), text(5 + day)):
-                detector.check(page(content, "http://a.example/list"))
+        contents = text(1), text(2), edited(1, 3), text(5 + day)
+        checked(index, [("http://a.example/list", content) for content in contents])
     answer = Report(index).answer
     assert (answer.seen, answer.copies, answer.near) == (4, 1, 1)
 
@@ -175,9 +172,8 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
 
 def test_a_page_without_a_title_goes_by_how_its_text_begins() -> None:
     index = MemoryIndex()
-    with Detector(index, DedupConfig(store_pages=True)) as detector:
-        for number in range(2):
-            detector.check(page(f"Tides in May {text(1)}", f"http://a/{number}"))
+    pages = [(f"http://a/{number}", f"Tides in May {text(1)}") for number in range(2)]
+    checked(index, pages, DedupConfig(store_pages=True))
     assert told(index)[6].startswith("Tides in May ")
 
 
