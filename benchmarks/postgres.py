@@ -209,7 +209,7 @@ def fill(place: str, crawl: Crawl, rows: int) -> int:
             else:
                 with index.batch():
                     for row in some:
-                        index.ledger.import_row(row)
+                        index.store.add(row)
         index.runs.end(run, "finished")
         return rows
 

@@ -256,7 +256,7 @@ class Adding:
             return False
         if result.excess:
             counts[f"over_limit/{result.excess}"] += 1
-        asked = PageToRecord(result.sighting, detector.texts.kept(lambda: result.stored))
+        asked = PageToRecord(result.sighting, detector.texts.kept(None, result.stored))
         (verdict,) = detector.submit_first([asked], confirmed=True)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         counts["beside"] += verdict.nearest is not None

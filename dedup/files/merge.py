@@ -93,11 +93,11 @@ def _runs_of(other: Index, index: Index) -> dict[int, int]:
         there = {(run.spider, run.job, run.started): run.id for run in index.runs.all()}
         found = {}
         for run in other.runs.all():
-            here = replace(run, crawl="", began=0)
+            here = replace(run, crawl="", began=0, is_imported=True)
             if run.ended is None:
                 here = replace(here, ended=time.time(), ending="unfinished")
             known = there.get((run.spider, run.job, run.started))
-            found[run.id] = known or index.runs.import_run(here).id
+            found[run.id] = known or index.store.add_run(here).id
     return found
 
 
@@ -114,7 +114,7 @@ def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
     ledger, is_kept = index.ledger, row.verdict.kept
     if not row.outcome.counts:
         outcome = Outcome.RELEASED if row.outcome is Outcome.PENDING else row.outcome
-        return ledger.import_row(replace(row, outcome=outcome, listed=False)), False
+        return index.store.add(replace(row, outcome=outcome, listed=False)).id, False
     verdict = ledger.find_or_add(row.sighting, config) if is_kept else ledger.add_copy(row, config)
     assert verdict.row is not None
     return verdict.row, verdict.kept

@@ -23,7 +23,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, Schema, SQLiteFile
+from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import SIMHASH_BITS, Hashes
 from dedup.native import _pages
@@ -93,7 +93,7 @@ def distinct(simhashes: Hashes) -> Hashes:
 
 SCHEMA_VERSION = 3
 _COLUMNS = "id INTEGER PRIMARY KEY, is_added INTEGER NOT NULL, simhashes BLOB NOT NULL"
-_SCHEMA = Schema(0x64656462, SCHEMA_VERSION, [f"CREATE TABLE changes ({_COLUMNS})"])  # "dedb" in ASCII
+_SCHEMA = 0x64656462, SCHEMA_VERSION, [f"CREATE TABLE changes ({_COLUMNS})"]  # "dedb" in ASCII
 MAX_DISTANCE = 16
 _IN_ROW = 1 << 16  # so many stand in one row at most
 _FEW = 1000  # so many changes of others are made one by one

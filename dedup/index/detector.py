@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -43,6 +43,7 @@ class Texts:
         is_file = isinstance(index, SQLiteIndex)
         self._first: float = inf if config.store_pages else config.store_first if is_file else 0
         self._left: float = inf if config.store_pages else MOST_BYTES
+        self._are_small = are_small(config)
         self._chooses = bool(self._first) and not config.store_pages
         self._last: dict[int, Page] = {}
         if self._chooses:
@@ -55,19 +56,21 @@ class Texts:
             self._first = 0
         return bool(self._first)
 
-    def kept(self, stored: Callable[[], bytes]) -> bytes:
-        """Return what to keep of the next page, which *stored* gives: b"" for nothing."""
-        page = stored() if self.are_kept() else b""
-        self._left -= len(page)
-        return page if self._left >= 0 else b""
+    def kept(self, page: Page | None, stored: bytes = b"") -> bytes:
+        """Return what to keep of the next *page*, or what is *stored* of it: b"" for nothing."""
+        if not self.are_kept():
+            return b""
+        stored = pack(page, is_small=self._are_small) if page else stored
+        self._left -= len(stored)
+        return stored if self._left >= 0 else b""
 
-    def compared(self, page: Page, verdict: Verdict) -> None:
+    def compared(self, page: Page | None, verdict: Verdict) -> None:
         """Keep *page* and the one that it was compared with, if it says something else than that.
 
         That one is stored, or was kept at last: so what differs in later pages can be told, too.
         """
         row, other = verdict.row, verdict.previous if verdict.kept else verdict.canonical
-        if not self._chooses or row is None or self.are_kept() or self._left <= 0:
+        if page is None or row is None or not self._chooses or self.are_kept() or self._left <= 0:
             return
         before = None if other is None else self._last.get(other)
         if verdict.kept:
@@ -174,18 +177,8 @@ class Detector(AbstractContextManager["Detector"]):
         self, sighting: Sighting, page: Page | None = None, *, confirmed: bool = False, **how: Any
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if it is stored; see `Ledger.find_or_add`."""
-        asked = PageToRecord(sighting, self.stored(page), **how)
+        asked = PageToRecord(sighting, self.texts.kept(page), **how)
         return self.submit_first([asked], confirmed=confirmed)[0]
-
-    def stored(self, page: Page | None) -> bytes:
-        """Return what is stored of *page*, b"" for nothing."""
-        stored = partial(pack, page, is_small=are_small(self.config)) if page else bytes
-        return self.texts.kept(stored)
-
-    def compared(self, page: Page | None, verdict: Verdict) -> None:
-        """Keep the text of *page*, if by the *verdict* reports are to say what it lost or changed."""
-        if page:
-            self.texts.compared(page, verdict)
 
     def submit_first(self, asked: Sequence[PageToRecord], *, confirmed: bool = False) -> list[Verdict]:
         """Judge and record the first of *asked* in this run; see `Ledger.find_or_add_first`."""

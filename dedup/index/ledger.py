@@ -203,11 +203,6 @@ class Ledger:
             added = self._store.add(dropped)
             return replace(added.verdict, row=added.id)
 
-    def import_row(self, row: Row) -> int:
-        """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
-        with self._store.transaction(writing=True):
-            return self._store.add(row).id
-
     def known(self, sighting: Sighting) -> Known:
         """Return what is known about the page of *sighting*."""
         return Known(self._store, self.facts, sighting)

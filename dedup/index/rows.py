@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any, NamedTuple
 
-from dedup.index.sqlite_file import Damaged, Schema
+from dedup.index.sqlite_file import Damaged
 from dedup.model import verdict as model
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, murmur3, signed, unsigned
@@ -364,6 +364,6 @@ _STATEMENTS = (
     "CREATE TABLE stored_pages (row INTEGER PRIMARY KEY REFERENCES pages, page BLOB NOT NULL)",
     f"CREATE TABLE visits ({_of(VISIT)}, PRIMARY KEY (scope, host, run)) WITHOUT ROWID",
 )
-SCHEMA = Schema(0x64656475, SCHEMA_VERSION, _STATEMENTS)  # "dedu" in ASCII
+SCHEMA = 0x64656475, SCHEMA_VERSION, _STATEMENTS  # "dedu" in ASCII
 LARGE_INDEXES = {one.split()[2]: one for one in _STATEMENTS if one.startswith("CREATE INDEX pages_by_")}
 """The statements that make the indexes of many rows, by name."""

@@ -42,11 +42,6 @@ class Runs:
         _say_beside(run, [other for other in runs if other.id != run.id])
         return run
 
-    def import_run(self, run: Run) -> Run:
-        """Store *run* as it is, but for its number, which is the next one; nobody goes on with it."""
-        with self._store.transaction(writing=True):
-            return self._store.add_run(replace(run, is_imported=True))
-
     def end(self, run: Run, ending: str) -> None:
         """Record that *run* is over; its pending rows are released."""
         with self._store.transaction(writing=True):

@@ -115,8 +115,6 @@ class Lists:
                 continue
             if not relisted:
                 self._newest.append((row, scope, simhashes[-1], is_dry, run))
-            if len(self._sketches) >= _MOST_SKETCHES:
-                self._sketches.clear()
             self._sketches[row] = sketch
             for field, simhash in zip(SIMHASH_FIELDS, simhashes, strict=True):
                 held = self._lists.get((field, scope))

@@ -279,15 +279,12 @@ class Server:
 
     def begin(self, *, create: bool) -> str:
         """Return the name that no other index has; make the tables with *create* if there are none."""
-        found = self._meta()
-        if found is None and not create:
-            raise IndexUnavailable(
-                f"{self.name}: there is no index here yet; a crawl with dedup makes it"
-            )
-        if found is None:
+        if (found := self._meta()) is None:
+            if not create:
+                why = "there is no index here yet; a crawl with dedup makes it"
+                raise IndexUnavailable(f"{self.name}: {why}")
             with self.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
-                if (found := self._meta()) is None:  # another client may have been faster
-                    found = self._make()
+                found = self._meta() or self._make()  # another client may have been faster
         if not (version := found.get("version", "")).isdecimal():
             raise IndexUnavailable(f"{self.name}: the tables in this schema are not those of an index")
         if int(version) != SCHEMA_VERSION:

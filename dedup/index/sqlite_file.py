@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
 
 from dedup.model.errors import IndexUnavailable, printable
 
@@ -45,12 +44,8 @@ class Damaged(Exception):  # noqa: N818 - it says what is the matter
     """Something in the file is not what was written there; `SQLiteFile` says it with the path."""
 
 
-class Schema(NamedTuple):
-    """What tells a kind of file from all others, its version, and the statements that make it."""
-
-    application_id: int
-    version: int
-    statements: Sequence[str]
+# What tells a kind of file from all others, its version, and the statements that make it.
+Schema = tuple[int, int, Sequence[str]]
 
 
 class SQLiteFile:
@@ -177,8 +172,9 @@ class SQLiteFile:
     def _is_new(self) -> bool:
         """Return whether nothing is in the file; refuse one that is not ours before it could change."""
         tables = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        found, version = self._number("application_id"), self._schema.version
-        if found != self._schema.application_id and (found or tables):
+        number, version, _ = self._schema
+        found = self._number("application_id")
+        if found != number and (found or tables):
             raise IndexUnavailable(
                 f"{self.path} is the database of another program; "
                 "it was left as it is, use another DEDUP_INDEX"

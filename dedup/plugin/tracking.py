@@ -77,7 +77,7 @@ class Question:
         """Return how the index of *at* is asked to record the page."""
         assert self.sighting is not None
         siblings = None if self.siblings is None else at.rows(self.siblings)
-        stored = at.stored(self.page)
+        stored = at.texts.kept(self.page)
         return PageToRecord(self.sighting, stored, self.is_restored, siblings, self.wait_for)
 
     def note(self, verdict: Verdict) -> None:
@@ -90,7 +90,7 @@ class Question:
         with nullcontext() if at.index.store.is_shared else at.index.batch():
             self.before(at)
             [verdict] = at.submit_first([self.to_record(at)])
-            at.compared(self.page, verdict)
+            at.texts.compared(self.page, verdict)
         self.note(verdict)
         return verdict
 

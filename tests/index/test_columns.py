@@ -87,7 +87,7 @@ def typed(value: object) -> tuple[type, object]:
 def test_what_is_written_is_read_again(row: Row) -> None:
     first = replace(row, id=1, sighting=replace(row.sighting, url="http://first/"))
     with closing(sqlite3.connect(":memory:")) as connection:
-        for statement in SCHEMA.statements:
+        for statement in SCHEMA[2]:
             connection.execute(statement)
         group = (row.sighting.kind, row.sighting.scope)
         connection.execute("INSERT INTO scopes (kind, scope) VALUES (?, ?)", group)

@@ -126,7 +126,7 @@ def test_later_ones_are_those_of_copies_that_lose_words_of_what_changed_and_of_t
             with Detector(index, FIRST) as asked:
                 for path, said in seeds.items():
                     one = page(said, f"http://a/{path}")
-                    asked.compared(one, asked.check(one))
+                    asked.texts.compared(one, asked.check(one))
             return stored(index)
 
     first = {str(number): text(number) for number in range(8)}
