@@ -6,13 +6,13 @@ only the latest rows count (`SPAN`), by their numbers, so that the same rows giv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
 from secrets import token_hex
 from sys import maxsize
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from dedup.rule.match import Counted, Flags, SiteContext, is_common
 SPAN = 10_000
 
 Tallies = NDArray[np.uint16]
-_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -103,9 +102,7 @@ class Sites:
         self.spans = {number: span for number, span in self.spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
         self._pending = {row for row in self._pending if _span(row) >= oldest}
-        if self._pending:
-            self._take(self._store.kept_texts(0, list(self._pending)))
-        self._take(self._store.kept_texts(self._last))
+        self._take(self._store.kept_texts(self._last, [*self._pending]))
 
     def _take(self, texts: Iterator[KeptText]) -> None:
         for text in takewhile(lambda one: one.id < self.before, texts):
@@ -134,7 +131,7 @@ class Site(SiteContext):
     runs: frozenset[int] | None
     dry_runs: frozenset[int]
     _renew: Callable[[], None]
-    _answers: dict[Hashable, Any] = field(default_factory=dict)
+    _answers: dict[tuple[bytes, str, bool], tuple[Counted, int]] = field(default_factory=dict)
 
     is_known = True
 
@@ -143,34 +140,17 @@ class Site(SiteContext):
         return sum(one.pages for of, one in self._counting(self.hosts[0]) if of.is_kept)
 
     def common(self, sample: bytes) -> Flags:
-        return self._answer(("common", sample), lambda: self._common(sampled(sample)))
-
-    def unknown(self, sample: bytes) -> Flags:
-        return self._answer(("unknown", sample), lambda: self.on(sample) == 0)
+        flags: Flags = np.any([is_common(*self._counted(sample, host)) for host in self.hosts], axis=0)
+        return flags
 
     def on(self, sample: bytes) -> Counted:
-        return self._counted(sampled(sample), self.hosts[0])[0]
+        return self._counted(sample, self.hosts[0])[0]
 
     def seen(self, told: bytes) -> Counted:
-        return self._counted(sampled(told), self.hosts[0], dropped=True)[0]
+        return self._counted(told, self.hosts[0], dropped=True)[0]
 
     def beside(self, host: str) -> Site:
-        if host in self.hosts:
-            return self
-        hosts = (*self.hosts[:1], host)
-        return self._answer(("beside", host), lambda: replace(self, hosts=hosts, _answers={}))
-
-    def _answer(self, name: Hashable, answer: Callable[[], _T]) -> _T:
-        if name not in self._answers:
-            self._answers[name] = answer()
-        found: _T = self._answers[name]
-        return found
-
-    def _common(self, hashes: Sampled) -> Flags:
-        flags = np.zeros(len(hashes), bool)
-        for host in self.hosts:
-            flags |= is_common(*self._counted(hashes, host))
-        return flags
+        return self if host in self.hosts else replace(self, hosts=(*self.hosts[:1], host))
 
     def _counting(self, host: str) -> Iterator[tuple[_Pages, Shingles]]:
         self._renew()
@@ -183,14 +163,17 @@ class Site(SiteContext):
         # Over all runs each URL counts once.
         return of.is_new if self.runs is None else of.run in self.runs
 
-    def _counted(self, hashes: Sampled, host: str, *, dropped: bool = False) -> tuple[Counted, int]:
-        """Return how many pages, also *dropped* ones, have each of *hashes*, and how many were kept."""
-        counts, pages = np.zeros(len(hashes), np.int64), 0
-        for of, shingles in self._counting(host):
-            if of.is_kept or dropped:
-                counts += shingles.counts(hashes)
-                pages += shingles.pages if of.is_kept else 0
-        return counts, pages
+    def _counted(self, sample: bytes, host: str, *, dropped: bool = False) -> tuple[Counted, int]:
+        """Return on how many pages, also *dropped* ones, each of *sample* is, and how many were kept."""
+        if (asked := (sample, host, dropped)) not in self._answers:
+            hashes = sampled(sample)
+            counts, pages = np.zeros(len(hashes), np.int64), 0
+            for of, shingles in self._counting(host):
+                if of.is_kept or dropped:
+                    counts += shingles.counts(hashes)
+                    pages += shingles.pages if of.is_kept else 0
+            self._answers[asked] = counts, pages
+        return self._answers[asked]
 
 
 def _span(row: int) -> int:

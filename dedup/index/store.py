@@ -31,7 +31,6 @@ from dedup.reading.page import is_readable
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 _BATCH, _GLANCES = 500, 10_000
-_SETTLED = f"p.id {AMONG} AND p.outcome != 'pending'"
 _AROUND = 100  # URLs before and after another one are looked at for one that may be meant
 
 
@@ -211,16 +210,13 @@ class Store(SQLiteFile):
             yield from found
             after = found[-1].id
 
-    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        """Yield the `KeptText` of all *after* a row, or of those of *rows* that are pending no more.
-
-        Only of those that tell something of their site.
-        """
-        which, value = ("p.id > ?", after) if rows is None else (_SETTLED, json.dumps(list(rows)))
-        texts = tables.KEPT_TEXTS
+    def kept_texts(self, after: int, again: Collection[int]) -> Iterator[KeptText]:
+        """Yield what rows tell of their site: of *again* those pending no more, and all *after* one."""
+        texts, settled = tables.KEPT_TEXTS, f"p.id {AMONG} AND p.outcome != 'pending'"
         with self.errors():
-            text = f"{texts.select}WHERE {TELLS_OF_SITE} AND {which} ORDER BY p.id"
-            yield from map(texts.read, self.connection.execute(text, (value,)))
+            for which, value in ((settled, json.dumps([*again])), ("p.id > ?", after))[not again :]:
+                text = f"{texts.select}WHERE {TELLS_OF_SITE} AND {which} ORDER BY p.id"
+                yield from map(texts.read, self.connection.execute(text, (value,)))
 
     def statistics(self) -> Statistics:
         """Return how much there is."""

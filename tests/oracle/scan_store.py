@@ -59,10 +59,9 @@ class ScanStore(Store):
         group = list(self.rows("p.scope = ? AND p.listed", self.scope(pool.group)))
         return scan(page, group, pool, config)
 
-    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        found = self.rows() if rows is None else self.rows_of(sorted(rows))
-        for row in filter(tells_of_site, found):
-            if rows is not None or row.id > after:
+    def kept_texts(self, after: int, again: Collection[int]) -> Iterator[KeptText]:
+        for row in filter(tells_of_site, self.rows()):
+            if row.id > after or row.id in again:
                 canonical = self.row(row.verdict.canonical or row.id)
                 yield kept_text(row, canonical.sighting.fingerprint.token_digest)
 
