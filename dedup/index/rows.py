@@ -251,21 +251,22 @@ _ROUNDING = 1e-6
 _CODES = ("000", "011", "101", "110") * 64
 
 
-def claim_keys(seen: Sighting) -> tuple[Any, ...]:
+def claim_keys(seen: Sighting) -> tuple[int, list[int | None], str, int]:
     """Return what tells whether *seen* may have to be compared with another page.
 
-    That is its scope, URL, key, bytes and text, 0 for what it has not; a code of three bits a byte
-    of its sketch, and in how many bits at most that of a page that may be like it differs.
+    That is its scope; its bytes, URL, key and text in this scope, None for what it has not; a code of
+    three bits a byte of its sketch, and in how many bits at most that of a page like it differs.
     """
-    page = seen.fingerprint
+    page, scope = seen.fingerprint, f"{seen.kind} {seen.scope}"
+    text = page.token_digest if page.tokens >= MIN_EQUAL_TOKENS else b""
+    values = page.body_digest.hex() or " ", seen.url_key, seen.item_key, text.hex()
+    keys = (f"{scope} {place} {value}" if value else "" for place, value in enumerate(values))
     # So many bins are filled in either of two pages that are alike, and a share that is no less is equal
     # in both.
     either = min(BINS, (BINS - page.sketch.count(0)) / MIN_SIMILARITY)
-    texts = f"{seen.kind} {seen.scope}", seen.url_key, seen.item_key
-    digests = page.body_digest, page.token_digest if page.tokens >= MIN_EQUAL_TOKENS else b""
     return (
-        *(signed(murmur3(text)) if text else 0 for text in texts),
-        *(int.from_bytes(digest[:8], "big", signed=True) for digest in digests),
+        signed(murmur3(scope)),
+        [signed(murmur3(key)) if key else None for key in keys],
         "".join(map(_CODES.__getitem__, page.sketch)),
         _APART * int(either * (1 - MIN_SIMILARITY) + _ROUNDING),
     )
@@ -275,10 +276,10 @@ def apart(seen: Sequence[Sighting]) -> int:
     """Return how many of the first pages *seen* need not be compared with each other."""
     if len(seen) < 2:
         return len(seen)
-    known: set[tuple[Any, ...]] = set()
-    codes: list[tuple[Any, int]] = []
-    for number, (scope, *keys, code, unlike) in enumerate(map(claim_keys, seen)):
-        own, bits = {(scope, at, key) for at, key in enumerate(keys) if key}, int(code, 2)
+    known: set[int | None] = set()
+    codes: list[tuple[int, int]] = []
+    for number, (scope, keys, code, unlike) in enumerate(map(claim_keys, seen)):
+        own, bits = {*keys} - {None}, int(code, 2)
         if own & known or any(of == scope and (bits ^ it).bit_count() <= unlike for of, it in codes):
             return number
         known |= own

@@ -82,10 +82,10 @@ class Entry(NamedTuple):
 # to another: without an end the planner, which does not know how much is new, reads the whole log.
 _CLAIM = (
     """
-CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_url bigint[],
-    its_item bigint[], its_body bigint[], its_text bigint[], its_code varbit[], unlike bigint[],
-    its_stamp bigint[], its_does bytea[], its_page bytea[], most bigint, waits boolean,
-    OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[], OUT entries bytea[])
+CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_keys bigint[][],
+    its_code varbit[], unlike bigint[], its_stamp bigint[], its_does bytea[], its_page bytea[],
+    most bigint, waits boolean, OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[],
+    OUT entries bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
     last @.state;
@@ -107,12 +107,10 @@ BEGIN
     FOR i IN 1 .. cardinality(its_does) LOOP
         EXIT WHEN its_scope[i] IS NOT NULL AND (last.position - since > most OR EXISTS (
             SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position
-            AND (l.matters OR (l.scope = its_scope[i] AND (
-                (l.url = its_url[i] AND its_url[i] <> 0) OR (l.item = its_item[i] AND its_item[i] <> 0)
-                OR l.body = its_body[i] OR (l.text = its_text[i] AND its_text[i] <> 0)
-                OR bit_count(l.code # its_code[i]) <= unlike[i])))));
+            AND (l.matters OR l.keys && its_keys[i:i]
+                OR (l.scope = its_scope[i] AND bit_count(l.code # its_code[i]) <= unlike[i]))));
         INSERT INTO @.log VALUES (last.position + i, its_stamp[i], last.rows + i, false, its_does[i],
-            its_scope[i], its_url[i], its_item[i], its_body[i], its_text[i], its_code[i]);
+            its_scope[i], its_keys[i:i], its_code[i]);
         IF its_page[i] <> '' THEN
             INSERT INTO @.texts VALUES (last.rows + i, its_page[i]);
         END IF;
@@ -136,7 +134,7 @@ END $$
 )
 
 _CALL = (
-    f"CALL @.claim(%s, %s, {5 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
+    f"CALL @.claim(%s, %s, {2 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
     f"{2 * '%s::bytea[], '}%s, %s, NULL, NULL, NULL, NULL)"
 )
 
@@ -145,8 +143,7 @@ _TABLES = (
     "CREATE TABLE @.state (position bigint NOT NULL, rows bigint NOT NULL) WITH (fillfactor = 10)",
     "INSERT INTO @.state VALUES (0, 0)",
     "CREATE TABLE @.log (position bigint PRIMARY KEY, stamp bigint NOT NULL, row bigint NOT NULL, "
-    "matters boolean NOT NULL, does bytea NOT NULL, scope bigint, url bigint, item bigint, body bigint, "
-    "text bigint, code varbit)",
+    "matters boolean NOT NULL, does bytea NOT NULL, scope bigint, keys bigint[], code varbit)",
     "ALTER TABLE @.log ALTER does SET STORAGE EXTERNAL",  # not worth the time of packing them
     "CREATE TABLE @.texts (row bigint PRIMARY KEY, page bytea NOT NULL)",
     "CREATE TABLE @.leases (run bigint PRIMARY KEY, until timestamptz NOT NULL)",
@@ -361,7 +358,7 @@ class Server:
         are.  They are on the disk of the server, unless nobody *waits* for that: then after `flush`.
         """
         stamps = [randbits(_STAMP_BITS) for _ in does]
-        keys = [list(one) for one in zip(*map(claim_keys, seen), strict=True)] or [[None]] * 7
+        keys = [list(one) for one in zip(*map(claim_keys, seen), strict=True)] or [[None]] * 4
         given = (*since, *keys, stamps, list(does), list(pages), _AT_ONCE, waits)
         try:
             (found,) = self.execute(_CALL, given)
