@@ -61,8 +61,6 @@ class Lists:
     def sketches(self, rows: Sequence[int]) -> list[bytes]:
         """Return the sketches of *rows*: most rows are ruled out by that, and nothing else is read."""
         held = self._sketches
-        if len(held) > _MOST_SKETCHES:
-            held.clear()
         if missing := [row for row in rows if row not in held]:
             text = f"SELECT id, sketch FROM pages WHERE id {AMONG}"
             held.update(self.connection.execute(text, (json.dumps(missing),)))
@@ -77,6 +75,8 @@ class Lists:
 
     def simhashes(self, field: str, scope: int) -> Simhashes:
         """Return the simhashes *field* of a scope."""
+        if len(self._sketches) > _MOST_SKETCHES:
+            self._sketches.clear()
         if self.is_behind:
             self._read_on()
             self.is_behind = False
