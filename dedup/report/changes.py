@@ -27,6 +27,7 @@ CHANGES = ("added", "changed", "moved", "removed", "flipping")
 SUMMARY = "summary"
 _MOST = 50  # pages with the same text, of which one may have moved
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
+_ONLY_NOISE = "only in what is left out by now"
 _BESIDE = ". Most pages changed: perhaps only a counter or a list on them did; name it in DEDUP_IGNORE"
 _COMPARED = 50  # pages that have changed, to see where
 _MOST_SHARE = 1 / 3  # of a page (0 to 1) that may be left out: more is what it is about
@@ -64,6 +65,7 @@ class Changes:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
         for record in filter(None, chain(map(self._of_page, self._last_rows()), removed)):
             self.counts[record["change"]] += 1
+            self.counts["noise"] += _is_noise(record)
             yield record
         yield {
             "change": SUMMARY,
@@ -81,8 +83,9 @@ class Changes:
         rare = {"flipping"} if self.gone else {"flipping", "removed"}
         names = [name for name in (*CHANGES, "unchanged") if counts[name] or name not in rare]
         told = {name: f"{counts[name]:,} {name}" for name in names}
-        if counts["copy_of"]:
-            told["changed"] += f" ({counts['copy_of']:,} of them copies now)"
+        of_them = {"copies now": counts["copy_of"], _ONLY_NOISE: counts["noise"]}
+        if notes := [f"{count:,} {said}" for said, count in of_them.items() if count]:
+            told["changed"] += f" (of them {', '.join(notes)})"
         partial = " (partial: the crawl did not end)" * self.is_partial
         since = datetime.fromtimestamp(self.since.started, UTC)
         said = f"since {since:%d %b}: {', '.join(told.values())}"
@@ -242,12 +245,15 @@ class Changes:
             line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
         if "came" in record:
             line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
-            is_noise = record["came"] == record["went"] == []
-            line += " only in what is left out by now" * is_noise
+            line += f" {_ONLY_NOISE}" * _is_noise(record)
         yield line
         for name, sign in (("went", "-"), ("came", "+")):
             for passage in (record.get(name) or ())[:_PASSAGES]:
                 yield f"  {sign} {printable(passage, _LONGEST)}"
+
+
+def _is_noise(record: Change) -> bool:
+    return record.get("came") == record.get("went") == []
 
 
 def _selectors(line: Line) -> set[str]:

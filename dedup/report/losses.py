@@ -118,7 +118,9 @@ class Place:
         """Return what the order of places goes by; of these some lose whole sentences."""
         lost = [span.text for one in self.examples for span in one.line if span.of == COPY]
         is_sentence = any(text.endswith(_ENDS) and not _is_label(text) for text in lost)
-        return bool(self.says), not self.records, not self.advice, not is_sentence, -len(self.copies)
+        is_added = all(span.of != KEPT for one in self.examples for span in one.line)
+        order = bool(self.says), not self.records, not self.advice, not is_sentence
+        return *order, is_added, -len(self.copies)
 
     @property
     def mark(self) -> dict[str, str]:
@@ -130,8 +132,8 @@ class Place:
 class Losses:
     """What is lost with copies: by the row of a copy the *texts* compared, and other *fields*.
 
-    *places* come with records first, then where a sentence is lost, then with most copies; those come
-    last of which somebody has said something.
+    *places* come with records first, then where a sentence is lost, then where the page kept says
+    something else, then with most copies; last come those of which somebody has said something.
     """
 
     texts: Mapping[int, Compared]
@@ -171,11 +173,7 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             found = texts[copy] = compared(one.text, other.text)
             row = index.row(copy)
             if found.lost and row.verdict.nowhere != 0:
-                # The elements of a print view are others: what it loses stands anywhere.
-                lost = _lost_in(one, other) or {
-                    Gap("", heading=part): _Phrase(_ADDRESS.sub(" ", part), (), (part,), False)
-                    for part in found.lost_parts
-                }
+                lost = _lost_in(one, other) or dict(map(_anywhere, found.lost_parts))
                 losing.append(_Pair(row, kept, lost))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
@@ -246,6 +244,13 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
             words = " ".join(part for part in own if part in free)
             lost[gap] = _Phrase(words, here.out.get(gap, []), lines, bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
+
+
+def _anywhere(part: str) -> tuple[Gap, _Phrase]:
+    """Return what a view loses whose elements are others: it stands anywhere, with any number."""
+    return Gap("", heading=re.sub(r"\d+", "#", part)), _Phrase(
+        _ADDRESS.sub(" ", part), (), (part,), False
+    )
 
 
 def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:

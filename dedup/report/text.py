@@ -85,6 +85,9 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         for example in place.examples:
             if shown := _differing(example):
                 yield LOSS, f"     {shown}"
+        for example in place.examples[:1]:
+            rows = (report.index.row(row) for row in (example.copy, example.kept))
+            yield QUIET, "     " + " for ".join(printable_url(row.sighting.url, MAX_URL) for row in rows)
     yield from _more(losses.places, most)
     if report.scattered:
         many = counted(len(report.scattered), "copy", "copies")
