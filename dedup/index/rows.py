@@ -169,10 +169,6 @@ _OF_GLANCE = STORED | {"id": NUMBER, "scope": NUMBER}
 GLANCES = Reader("row", {name: _OF_GLANCE[name] for name in model.Glance._fields}, "pages", model.Glance)
 
 
-def _own(names: Iterable[str]) -> dict[str, Kind]:
-    return {"p.id": NUMBER} | {f"p.{name}": STORED[name] for name in names}
-
-
 def _kept_text(row: int, url: str, seen_on: str | None, run: int, *found: Any) -> model.KeptText:
     sample, traits, is_dry, reason, outcome, is_kept, repeated, kind, scope = found
     is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
@@ -189,7 +185,9 @@ _REPEATED = (
 _OF_TEXT = "url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept"
 KEPT_TEXTS = Reader(
     "row",
-    _own(_OF_TEXT) | {_REPEATED: DIGEST, "s.kind": TEXT, "s.scope": TEXT},
+    {"p.id": NUMBER}
+    | {f"p.{name}": STORED[name] for name in _OF_TEXT}
+    | {_REPEATED: DIGEST, "s.kind": TEXT, "s.scope": TEXT},
     "pages p JOIN scopes s ON s.id = p.scope",
     _kept_text,
 )

@@ -59,7 +59,6 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 SCHEMA_VERSION = 11  # also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them
 _AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
 _STAMP_BITS = 62
-_ENTRIES = "SELECT position, stamp, row, does FROM @.log"
 OTHER_LOG = "the index on the server was restored or made anew meanwhile; begin the crawl again"
 
 
@@ -313,7 +312,7 @@ class Server:
 
     def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
         """Yield the entries after that one in batches; raises `OtherLog` if the server has another."""
-        text = f"{_ENTRIES} WHERE position >= %s ORDER BY position LIMIT %s"
+        text = f"SELECT {', '.join(Entry._fields)} FROM @.log WHERE position >= %s ORDER BY 1 LIMIT %s"
         while True:
             found = [*map(Entry._make, self.execute(text, (position, _SINCE)).fetchall())]
             if position and (not found or found[0][:2] != (position, stamp)):

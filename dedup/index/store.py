@@ -220,10 +220,9 @@ class Store(SQLiteFile):
 
     def statistics(self) -> Statistics:
         """Return how much there is."""
-        count = "SELECT count(*) FROM pages WHERE outcome != 'confirmed' AND outcome = 'orphaned'"
+        orphans = "SELECT count(*) FROM pages WHERE outcome != 'confirmed' AND outcome = 'orphaned'"
         with self.transaction(writing=False):
-            ((orphans,),) = self.fetch(count)
-            return Statistics(self.last(), orphans, self._bytes())
+            return Statistics(self.last(), self.fetch(orphans)[0][0], self._bytes())
 
     def _bytes(self) -> int:
         # What stands in the log beside the file is no more than this once it is copied.
