@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from math import inf
 from os.path import isfile
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -20,6 +21,7 @@ from dedup.index.rows import numbers
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
+from dedup.model.urls import MAX_URL
 from dedup.model.verdict import Match, Outcome, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.markup import EXCESSES, decode
@@ -40,7 +42,7 @@ _FAR, _LEAST = 24, 0.1
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_KEEP = (
-    "To keep it next time: dedup restore URL; to keep all that differ so: mark the place (dedup report "
+    "To keep it next time: dedup restore {}; to keep all that differ so: mark the place (dedup report "
     "--serve)"
 )
 _BY_KEY = ", or name the field that tells items apart in DEDUP_KEY_FIELDS"
@@ -159,7 +161,8 @@ def _show_beside(
     both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
     _show_loss(lost + both, texts, reasons if is_kept else ())
     if is_kept and not row.verdict.kept and lost not in {"", "nothing"}:
-        click.echo(f"  {_HOW_TO_KEEP}{_BY_KEY * bool(fields)}.")
+        url = quote(printable_url(row.sighting.url, MAX_URL))
+        click.echo(f"  {_HOW_TO_KEEP.format(url)}{_BY_KEY * bool(fields)}.")
 
 
 def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:

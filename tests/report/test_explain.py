@@ -131,12 +131,22 @@ def test_of_a_page_that_is_alike_since_something_is_left_out_that_is_said(tmp_pa
         index.ledger.reprint({2: index.row(1).sighting.fingerprint})
     told = explained(path, TWO)
     now = "judged again by today's settings, without what is known by now to change at each load"
-    assert (
-        f"{ONE}: not all that changes at each load was known then.\n  by now   a copy of {ONE}: {now}\n"
-        in told
-    )
+    unknown = f"{ONE}: not all that changes at each load was known then."
+    assert f"{unknown}\n  by now   a copy of {ONE}: {now}\n" in told
     assert f"\nPages kept that are like it, or have its title, {now}\n" in told
     assert re.search(rf"80 of 600 words .*a copy +{ONE}", told)
+
+
+def test_what_is_left_out_by_now_is_left_out_of_both_sides_of_a_change(tmp_path: Path) -> None:
+    path, html = tmp_path / "pages.db", f"<title>Coat</title><p>{text(1)}</p><p>Views: {{}}</p>"
+    for views in (17, 283):
+        judged(path, Page.from_html(html.format(views), url=ONE, with_places=True), unchanged="drop")
+    put_counter(path)
+    with SQLiteIndex(path) as index:
+        changes = Changes(index, 2)
+        told = [line for record in changes for line in changes.lines(record)]
+    assert told[0] == f"changed   {ONE} (+0 -0 words) only in what is left out by now"
+    assert "1 changed (of them 1 only in what is left out by now)" in told[1]
 
 
 def test_what_else_tells_two_pages_apart_is_said(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ DAYS, SHOWING = (10, 11, 12), "198 results - showing # to #"
         (["Size S, red", "Size M, red"], RED, ["Size #, red"]),
         (["Size S, red", "Size M, blue"], RED, ["Size #, #"]),
         (["made by hand", "made by foot"], AMBER, ["made by #"]),
+        (["see the hat", "see the Coat"], AMBER, ["see the #"]),  # a name of both titles
         (["", "printed from https://a.example/17"], AMBER, ["printed from https://a.example/17"]),
         # All that may be records say something else in a place of theirs.
         (["", "printed in 2026 by us"], AMBER, ["printed in 2026 by us"]),
@@ -134,10 +135,10 @@ def test_what_only_print_views_say_is_one_place() -> None:
     pages = []
     for number, tag in ((n, tag) for n in range(3) for tag in ("div", "article")):
         said = "".join(f"<{tag}><p>{text(9 * number + part, 40)}</p></{tag}>" for part in range(4))
-        end = "<h6>As seen by us</h6>" * (tag == "article")
+        end = f"<h6>As seen by us at 9:{number}</h6>" * (tag == "article")
         pages.append((f"{number}{tag}", f"<title>{number}</title>{said}{end}"))
     (place,) = Report(stored(pages)).losses.places
-    assert (str(place), place.name) == ("As seen by us (2 pages, a.example)", "")
+    assert (str(place), place.name) == ("As seen by us at # (2 pages, a.example)", "")
 
 
 def test_a_name_that_ends_other_titles_too_is_no_record() -> None:
