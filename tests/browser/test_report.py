@@ -138,7 +138,7 @@ def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> Non
     with served(index) as (address, _), opened(browser, address) as shown:
         assert shown.locator(".answer.red").inner_text().startswith("Records may have been merged: 5 ")
         place = shown.locator(".place")
-        assert place.locator("h3").inner_text() == "Size #, red 5 pages, a.example"
+        assert place.locator("h3").inner_text() == "Size #, red · 5 pages, a.example"
         assert place.locator(".line").count() == 3
         assert set(place.locator("del").all_inner_texts()) < set("12345")
         with shown.expect_response("**/marks"):
