@@ -1,7 +1,5 @@
 """The compiled module: pages to fingerprints, and the search for near ones."""
 
-from __future__ import annotations
-
 import sys
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -27,8 +25,7 @@ def check(built_of: str) -> None:
 def require(module: str) -> None:
     """Raise `ImportError` if *module* was not built for this Python."""
     if find_spec(module) is None:
-        python = ".".join(map(str, sys.version_info[:2]))
-        raise ImportError(f"{module} is not built for Python {python}; {_BUILD}")
+        raise ImportError(f"{module} is not built for Python {sys.version.split()[0]}; {_BUILD}")
 
 
 if __name__ == "dedup.native":  # not where it is built

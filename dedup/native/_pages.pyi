@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 
 _Array = NDArray[Any]
 _Bits = Mapping[str, int]
+_Describe = Callable[[int], list[tuple[int, tuple[int, ...]]]]
 _Segment = Callable[[str], Iterable[str]]
+_Step = Callable[[str, str, str], str]
 
 def __getattr__(name: str) -> int: ...  # members of enumerations
-def take_characters(
-    describe: Callable[[int], list[tuple[int, tuple[int, ...]]]], prepare: Callable[[str], str]
-) -> None: ...
+def take_characters(describe: _Describe, prepare: Callable[[str], str]) -> None: ...
 def take_tags(tags: _Bits, roles: _Bits, words_in: Callable[[str, str], str]) -> None: ...
 
 class Walk:
@@ -27,9 +27,7 @@ class Walk:
     alternates: list[tuple[str, str]]
     told: list[str]
     places: list[tuple[str, str, bool]]
-    def __init__(
-        self, root: Any, *, step: Callable[[str, str, str], str] | None = None, has_controls: bool = True
-    ) -> None: ...
+    def __init__(self, root: Any, *, step: _Step | None = None, has_controls: bool = True) -> None: ...
 
 def rough_words(text: str) -> float: ...
 def lines(text: str) -> str: ...
