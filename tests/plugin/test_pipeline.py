@@ -22,8 +22,8 @@ def pages(folder: Path, *contents: str, meta: dict[str, Any] | None = None, **se
 
 def refused(done: Crawl) -> bool:
     """Return whether nothing was crawled, and the exit code is the one of a failed start."""
-    # Before Scrapy 2.14 it is 0 whatever happens at the start.
-    code = 0 if version_info < (2, 14) else 1
+    # Before Scrapy 2.15 it is 0 whatever happens at the start.
+    code = 0 if version_info < (2, 15) else 1
     return (done.code, done.stats, done.items) == (code, {}, [])
 
 

@@ -25,8 +25,8 @@ from tests.support.pages import text
 
 ARTICLES, TURNS = 30, 3
 
-# Scrapy 2.13 waits a tenth of a second before each callback: twenty pages of these sites.
-AT_ONCE = {} if scrapy.version_info >= (2, 14) else {"scrapy.utils.defer._DEFER_DELAY": 0}
+# Until 2.14 Scrapy waits a tenth of a second before each callback: twenty pages of these sites.
+AT_ONCE = {} if scrapy.version_info >= (2, 15) else {"scrapy.utils.defer._DEFER_DELAY": 0}
 
 
 def addresses(articles: int = ARTICLES, turns: int = TURNS, seed: int = 1) -> list[str]:
