@@ -29,7 +29,6 @@ from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage, judged_part
 from dedup.report import explanation as why
 from dedup.report.diff import Compared, compared
-from dedup.report.explanation import stored_pages
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
 
@@ -167,7 +166,7 @@ def _show_beside(
 
 def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:
     """Return the texts of two pages compared, None where one is not stored."""
-    one, other = map(stored_pages(index), (kept.id, row.id))
+    one, other = map(why.stored_pages(index), (kept.id, row.id))
     return compared(one.text, other.text) if one and other else None
 
 
@@ -328,7 +327,7 @@ def _side(
         page = _page_of_file(Path(name), settings)
         return printable_url(name, LONGEST_URL), fingerprint(page, settings.config), page, None
     row = _newest(_rows_at(index, name))
-    return _named(row), row.sighting.fingerprint, stored_pages(index)(row.id), row
+    return _named(row), row.sighting.fingerprint, why.stored_pages(index)(row.id), row
 
 
 def _page_of_file(path: Path, settings: DedupSettings) -> Page:

@@ -335,7 +335,12 @@ def _begin_work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the calling process
     gc.freeze()  # else the first collection would copy the memory that is shared after a fork
     parent: Any = multiprocessing.parent_process()
-    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _submitted(pool: ProcessPoolExecutor, *task: Any) -> Future[list[Result]]:

@@ -257,6 +257,7 @@ def claim_keys(seen: Sighting) -> tuple[int, list[int | None], str, int]:
     """
     page, scope = seen.fingerprint, f"{seen.kind} {seen.scope}"
     text = page.token_digest if page.tokens >= MIN_EQUAL_TOKENS else b""
+    # Pages without bytes are equal in that.
     values = page.body_digest.hex() or " ", seen.url_key, seen.item_key, text.hex()
     keys = (f"{scope} {place} {value}" if value else "" for place, value in enumerate(values))
     # So many bins are filled in either of two pages that are alike, and a share that is no less is equal

@@ -214,7 +214,8 @@ class Store(SQLiteFile):
         """Yield what rows tell of their site: of *again* those pending no more, and all *after* one."""
         texts, settled = tables.KEPT_TEXTS, f"p.id {AMONG} AND p.outcome != 'pending'"
         with self.errors():
-            for which, value in ((settled, json.dumps([*again])), ("p.id > ?", after))[not again :]:
+            asked: list[tuple[str, Any]] = [(settled, json.dumps([*again]))] if again else []
+            for which, value in [*asked, ("p.id > ?", after)]:
                 text = f"{texts.select}WHERE {TELLS_OF_SITE} AND {which} ORDER BY p.id"
                 yield from map(texts.read, self.connection.execute(text, (value,)))
 

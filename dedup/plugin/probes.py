@@ -29,7 +29,7 @@ from dedup.plugin.pages import page_after_callback
 from dedup.plugin.requests import NoAnswer, probe_of, second_answer
 from dedup.plugin.tracking import Question
 from dedup.reading.noise import MOST_REMEMBERED, Evidence, Gap, Gaps, GapSet, Noise, places_shown
-from dedup.reading.page import Page, UnreadablePage, pack, unpack
+from dedup.reading.page import Page, UnreadablePage, pack
 
 logger = logging.getLogger(__name__)
 
@@ -496,16 +496,15 @@ def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: D
 
 def _mask_earlier(seen: Sighting, noise: Gaps, at: Detector) -> None:
     """Leave *noise* out of the listed pages of the URL of *seen* whose texts are stored."""
-    store, read = at.index.store, dict[int, Page]()
     others = f"p.listed AND p.run < ? AND p.token_digest != ? AND {OF_URL}"
-    rows = store.rows(others, seen.run, seen.fingerprint.token_digest, seen.url_key)
-    found = {row.id: row.sighting for row in rows if row.sighting.group == seen.group}
-    for row, stored in (store.pages([*found]) if found else {}).items():
+    rows = at.index.store.rows(others, seen.run, seen.fingerprint.token_digest, seen.url_key)
+    read = dict[int, Page]()
+    for row in rows:
         with suppress(UnreadablePage):
-            seen = found[row]
-            page = unpack(stored, url=seen.url, body_digest=seen.fingerprint.body_digest)
-            masked, gaps = noise.masked(page)
-            read |= {row: replace(masked, seen_on=seen.seen_on)} if gaps else {}
+            page = at.index.page_of(row) if row.sighting.group == seen.group else None
+            masked, gaps = noise.masked(page) if page else (None, ())
+            if masked and gaps:
+                read[row.id] = replace(masked, seen_on=row.sighting.seen_on)
     if read:
         _reprint({row: at.fingerprint(page) for row, page in read.items()}, read, at)
 

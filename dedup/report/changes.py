@@ -218,15 +218,16 @@ class Changes:
         return record | self._inside(before, row) if before and self.has_passages else record
 
     def _inside(self, before: Row, row: Row) -> Change:
-        """Return the passages that came and went, None if texts are not stored, and how many words."""
+        """Return what came and went, the title too, None if texts are not stored; and how many words."""
         old, new = (self._stored(one.id) for one in (before, row))
         if old is None or new is None:
             one, other = before.sighting.fingerprint, row.sighting.fingerprint
             came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))
             return {"came": None, "went": None, "words_came": came, "words_went": went}
-        lines = ((" ".join(line.split()) for line in page.text.splitlines()) for page in (old, new))
+        texts = [f"{page.title}\n{page.text}" for page in (old, new)]
+        lines = ((" ".join(line.split()) for line in text.splitlines()) for text in texts)
         blocks = [Counter(filter(None, some)) for some in lines]
-        words = [Counter(tokens(page.text)) for page in (old, new)]
+        words = [Counter(tokens(text)) for text in texts]
         return {
             "came": list((blocks[1] - blocks[0]).elements()),
             "went": list((blocks[0] - blocks[1]).elements()),
