@@ -147,7 +147,7 @@ def test_what_stops_a_crawl_is_a_sentence(tmp_path: Path, settings: Any, message
 
 
 def test_an_index_that_fails_on_the_way_loses_no_page(tmp_path: Path) -> None:
-    items(tmp_path)
+    assert "\n  no items came, see above\n" in items(tmp_path).log
     with sqlite3.connect(tmp_path / "pages.db") as connection:
         connection.execute("DROP TABLE scopes")
     connection.close()

@@ -62,6 +62,9 @@ def test_words_are_counted_where_texts_are_stored(index: Path, stored: Path) -> 
         output = run("explain", *names, stored).output
         assert (hint in output, "  loses    4 of 120 words\n" in output) == (False, True)
         assert output.index(words) < output.index("The pages share")
+    restoring = "  To keep it next time: dedup restore http://a.example/2; "
+    assert restoring in run("explain", "http://a.example/2", stored).output
+    assert "\n     http://a.example/2 for http://a.example/1\n" in run("report", stored).output
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,8 @@ def told(index: Index) -> tuple[str, list[str]]:
     return report.colour, [str(place) for place in report.losses.places]
 
 
-DAYS, SHOWING = (10, 11, 12), "198 results - showing # to #"
+ADDED = [f"by hand<p class=b>seen {visitor} by us" for visitor in "abc"]
+DATED, SHOWING = "http://a.example/2026/11/{0}/{0}x.html", "198 results - showing # to #"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,8 @@ DAYS, SHOWING = (10, 11, 12), "198 results - showing # to #"
         (["Size S, red", "Size M, red"], RED, ["Size #, red"]),
         (["Size S, red", "Size M, blue"], RED, ["Size #, #"]),
         (["made by hand", "made by foot"], AMBER, ["made by #"]),
+        # What the page kept says otherwise comes before what is added, on however many copies.
+        (["by hand", "by foot", *ADDED], AMBER, ["by #", "seen #"]),
         (["see the hat", "see the Coat"], AMBER, ["see the #"]),  # a name of both titles
         (["", "printed from https://a.example/17"], AMBER, ["printed from https://a.example/17"]),
         # All that may be records say something else in a place of theirs.
@@ -65,11 +68,7 @@ DAYS, SHOWING = (10, 11, 12), "198 results - showing # to #"
         (["198 results - showing 1 to 20", "198 results - showing 21 to 40"], AMBER, [SHOWING]),
         (["Coats 1-20 of 198 coats", "Coats 21-40 of 198 coats"], AMBER, ["Coats # of 198 coats"]),
         (["", "阅读 1329 次", "阅读 1339 次"], AMBER, ["阅读 1329 次"]),
-        (
-            [f"From http://a.example/2026/11/{day}/{day}x.html today" for day in DAYS],
-            AMBER,
-            ["From # today"],
-        ),
+        ([f"From {DATED.format(day)} today" for day in (10, 11, 12)], AMBER, ["From # today"]),
         (["for 5 years", "for 2 years"], RED, ["for # years"]),
         (["from 2026-05-04 on", "from 2026-06-02 on"], RED, ["from # on"]),
     ],
@@ -96,20 +95,13 @@ def test_a_cell_of_a_table_goes_by_the_one_before_it_and_each_is_a_place() -> No
     coats = [cells.format(*said) for said in (("Red", "M", "CO", 1), ("Blue", "S", "CO", 2))]
     ropes = [cells.format(*said) for said in (("tarred", "M", "RO", 3), ("white", "S", "RO", 4))]
     colour, places = told(index_of(*coats, of_ropes=ropes))
-    assert (colour, [place.split(" (")[0] for place in places]) == (
-        RED,
-        ["Size: #", "Item no.: #", "Colour: #"],
-    )
+    names = [place.split(" (")[0] for place in places]
+    assert (colour, names) == (RED, ["Size: #", "Item no.: #", "Colour: #"])
 
 
-@pytest.mark.parametrize(
-    ("before", "name"),
-    [
-        ("More news", "More news: #"),
-        *((said, "ul.m > li “zeta”, …") for said in ("Ann has it.", "我们一起去海边散步。")),
-    ],
-)
-def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str, name: str) -> None:
+@pytest.mark.parametrize("before", ["More news", "Ann has it.", "我们一起去海边散步。"])
+def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str) -> None:
+    name = "More news: #" if before == "More news" else "ul.m > li “zeta”, …"
     pairs = ("alpha", "beta"), ("gamma", "delta"), ("zeta", "eta")
     lists = [f"<p class=k>{before}</p><ul class=m><li>{a}<li>{b}</ul>" for a, b in pairs]
     assert told(index_of(*lists))[1] == [f"{name} (2 pages, a.example)"]
