@@ -206,7 +206,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     page = again.print_of(own) if own else page
     near = _near(index, page, own, config)
     near.sort(key=lambda row: (row.id > last, rule.nearness(page, row.as_canonical())))
-    judge = again.judge(own) if own else lambda kept, _: rule.match(kept, page, config)
+    judge = again.judge(own, page) if own else lambda kept, _: rule.match(kept, page, config)
     if not near:
         _show_nearest(index, page, own, config)
         return
@@ -314,7 +314,7 @@ def _crawl_said(index: Index, row: Row, other: Row | None, config: DedupConfig) 
         yield "It met A after B, and asked whether A repeats B: see dedup explain B A."
     elif row.verdict.nearest != other.id:
         again = why.Again(index, config)
-        now = again.judge(row)(again.print_of(other), other.sighting.host)
+        now = again.judge(row, again.print_of(row))(again.print_of(other), other.sighting.host)
         told = "would be a copy of A by what is known now" if now.is_duplicate else "is no copy of A"
         yield f"By what it knew of their site B {told}: {now.sentence}"
 

@@ -99,10 +99,10 @@ class Again:
             return int(rule.not_much(page, site)), rule.own_words(page, site)
         return int(rule.allowed_words(page, self._config)), page.words
 
-    def judge(self, row: Row) -> Callable[[Fingerprint, str], Match]:
-        """Return what judges the page of *row* beside one kept before on some host, until the next."""
+    def judge(self, row: Row, page: Fingerprint | None = None) -> Callable[[Fingerprint, str], Match]:
+        """Return what judges a *page*, that of *row*, beside one kept before on some host, until the next."""
         seen = row.sighting
-        page = replace(self.print_of(row), left_out=seen.host in self.hosts)
+        page = replace(page or seen.fingerprint, left_out=seen.host in self.hosts)
         site = self._index.ledger.known(seen).site(self._config, row.id)
 
         def judged(kept: Fingerprint, host: str) -> Match:
@@ -187,7 +187,7 @@ def _kept_beside(again: Again, row: Row, nearest: Row) -> str:
     beside = f"It was kept beside {printable(kept.url) or 'an item without URL'}"
     if finding == STRANGER:
         return f"{beside}: the file of marks says that the two are different."
-    now = again.judge(row)(again.print_of(nearest), kept.host)
+    now = again.judge(row, again.print_of(row))(again.print_of(nearest), kept.host)
     if finding not in {rule.SERIES, rule.NEW_PAIRS}:  # of the others the numbers are told
         finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
     if finding in _BESIDE:
