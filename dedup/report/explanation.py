@@ -100,7 +100,7 @@ class Again:
         return int(rule.allowed_words(page, self._config)), page.words
 
     def judge(self, row: Row, page: Fingerprint | None = None) -> Callable[[Fingerprint, str], Match]:
-        """Return what judges a *page*, that of *row*, beside one kept before on some host, until the next."""
+        """Return what judges *page*, or that of *row*, beside one kept before on a host."""
         seen = row.sighting
         page = replace(page or seen.fingerprint, left_out=seen.host in self.hosts)
         site = self._index.ledger.known(seen).site(self._config, row.id)
