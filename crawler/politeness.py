@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lxml.etree import XPath
 from protego import Protego
 from scrapy import Request, signals
 from scrapy.core.downloader import Slot
@@ -12,6 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.httpobj import urlparse_cached
 
+_NAMED: Any = XPath("//meta[@name and @content]")  # compiled once
 MAX_DELAY = 300.0  # seconds; a site that asks for a longer pause gets this one
 
 # Until 2.16 Scrapy has a switch for this.
@@ -87,9 +89,7 @@ def asks_for_nofollow(response: Response) -> bool:
     """
     values = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     if isinstance(response, HtmlResponse):
-        named = response.xpath("//meta[@name and @content]")
-        values += [
-            meta.attrib["content"] for meta in named if meta.attrib["name"].strip().lower() == "robots"
-        ]
+        named = _NAMED(response.selector.root)
+        values += [meta.get("content") for meta in named if meta.get("name").strip().lower() == "robots"]
     words = {word.strip() for value in values for word in value.lower().split(",")}
     return not words.isdisjoint(("nofollow", "none"))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from posixpath import splitext
 from typing import Any
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
@@ -102,9 +102,10 @@ class SiteSpider(PageSpider):
         except ValueError:  # the page names one that is no URL
             base = response.url
         seen: set[str] = set()
-        for link in links:
+        # Most links of a manual lead to places of a few pages; "#" alone leads to the page itself.
+        for link in dict.fromkeys(link.strip().partition("#")[0] or "#" for link in links):
             with suppress(ValueError):  # a link that is not a URL
-                url = urldefrag(urljoin(base, link.strip())).url
+                url = urljoin(base, link)
                 if url not in seen and self._is_wanted(url):
                     seen.add(url)
                     yield Request(url, self.parse)
