@@ -148,7 +148,7 @@ class Replica(Store):
             for entry in new:
                 self._numbers = count(entry.row)
                 try:
-                    for change in unpackb(entry.does):
+                    for change in unpackb(entry.does, use_list=False):
                         super()._change(*change)
                 except (AttributeError, LookupError, TypeError, ValueError) as error:
                     raise Damaged(f"entry {entry.position} of the log cannot be read") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 from types import NoneType
 from typing import Any, NamedTuple
@@ -145,17 +146,25 @@ _given = attrgetter(
     *map("sighting.{}".format, _OF_SIGHTING),
 )
 _COLUMNS = (*PRINT, "redirects", "is_elsewhere", "outcome", "listed", *_OF_VERDICT, *_OF_SIGHTING)
-INSERT = f"INSERT INTO pages (id, scope, {', '.join(_COLUMNS)}) VALUES (?, ?{', ?' * len(_COLUMNS)})"
 _of_print = attrgetter(*list(PRINT)[2:])
 REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE id = ?"
 
 
 def values_of(row: Row) -> list[Any]:
-    """Return what `INSERT` takes after the number of the row and that of its group."""
+    """Return which columns *row* has, as bits, and then their values: to bind None, or a flag, is slow."""
     seen, standing = row.sighting, row.verdict.standing
     redirects = "\n".join(url.replace("\n", "%0A") for url in seen.redirects)
     is_elsewhere = standing is not None and standing.is_elsewhere
-    return [*print_of(seen.fingerprint), redirects, is_elsewhere, *_given(row)]
+    values = [*print_of(seen.fingerprint), redirects, is_elsewhere, *_given(row)]
+    filled = sum(1 << place for place, value in enumerate(values) if value is not None)
+    return [filled, *(int(one) if isinstance(one, bool) else one for one in values if one is not None)]
+
+
+@cache
+def insert(filled: int) -> str:
+    """Return the statement that takes the number of a row, that of its group, and then `values_of` it."""
+    names = [name for place, name in enumerate(_COLUMNS) if filled >> place & 1]
+    return f"INSERT INTO pages (id, scope, {', '.join(names)}) VALUES (?, ?{', ?' * len(names)})"
 
 
 def print_of(page: Fingerprint) -> list[Any]:

@@ -135,8 +135,8 @@ class Store(SQLiteFile):
     def _do_add(self, kind: str, scope: str, values: Sequence[Any]) -> int:
         group = self.scope((kind, scope), create=True)
         self._lists.is_behind = True
-        given = next(self._numbers), group, *values
-        return self.connection.execute(tables.INSERT, given).lastrowid or 0
+        given = next(self._numbers), group, *values[1:]
+        return self.connection.execute(tables.insert(values[0]), given).lastrowid or 0
 
     def _do_settle(self, rows: Sequence[int], was: str | None, outcome: str) -> None:
         text = f"UPDATE pages SET outcome = ? WHERE id {AMONG} AND outcome = ifnull(?, outcome)"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
 from dedup.index import Row, Sighting
-from dedup.index.rows import GLANCES, INSERT, NUMBER, ROWS, SCHEMA, STORED, TEXT, Reader, values_of
+from dedup.index.rows import GLANCES, NUMBER, ROWS, SCHEMA, STORED, TEXT, Reader, insert, values_of
 from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS
@@ -92,7 +92,8 @@ def test_what_is_written_is_read_again(row: Row) -> None:
         group = (row.sighting.kind, row.sighting.scope)
         connection.execute("INSERT INTO scopes (kind, scope) VALUES (?, ?)", group)
         for one in (first, row):
-            connection.execute(INSERT, (None, 1, *values_of(one)))
+            filled, *values = values_of(one)
+            connection.execute(insert(filled), (None, 1, *values))
         _, read = map(ROWS.read, connection.execute(ROWS.select + "ORDER BY p.id"))
         assert read == row
         (glance,) = connection.execute(GLANCES.select + "WHERE id = 2")
