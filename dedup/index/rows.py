@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import compress
 from operator import attrgetter
 from types import NoneType
 from typing import Any, NamedTuple
@@ -146,6 +147,8 @@ _given = attrgetter(
     *map("sighting.{}".format, _OF_SIGHTING),
 )
 _COLUMNS = (*PRINT, "redirects", "is_elsewhere", "outcome", "listed", *_OF_VERDICT, *_OF_SIGHTING)
+_FLAGS = [place for place, name in enumerate(_COLUMNS) if STORED[name] is FLAG]
+_BITS = [1 << place for place in range(len(_COLUMNS))]
 _of_print = attrgetter(*list(PRINT)[2:])
 REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE id = ?"
 
@@ -156,8 +159,10 @@ def values_of(row: Row) -> list[Any]:
     redirects = "\n".join(url.replace("\n", "%0A") for url in seen.redirects)
     is_elsewhere = standing is not None and standing.is_elsewhere
     values = [*print_of(seen.fingerprint), redirects, is_elsewhere, *_given(row)]
-    filled = sum(1 << place for place, value in enumerate(values) if value is not None)
-    return [filled, *(int(one) if isinstance(one, bool) else one for one in values if one is not None)]
+    for place in _FLAGS:
+        values[place] = int(values[place])
+    filled = [value is not None for value in values]
+    return [sum(compress(_BITS, filled)), *compress(values, filled)]
 
 
 @cache

@@ -9,6 +9,7 @@ are named with their schema, locks are those of a transaction, and a pool's sess
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from secrets import randbits, token_hex
@@ -59,6 +60,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 SCHEMA_VERSION = 12  # also of what stands in entries, as rows in the order of `dedup.index.rows.insert`
 _AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
 _STAMP_BITS = 62
+_BRACES = str.maketrans("[]", "{}")
 OTHER_LOG = "the index on the server was restored or made anew meanwhile; begin the crawl again"
 
 
@@ -134,7 +136,7 @@ END $$
 
 _CALL = (
     f"CALL @.claim(%s, %s, {2 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
-    f"{2 * '%s::bytea[], '}%s, %s, NULL, NULL, NULL, NULL)"
+    f"{2 * '%b::bytea[], '}%s, %s, NULL, NULL, NULL, NULL)"
 )
 
 _TABLES = (
@@ -358,8 +360,9 @@ class Server:
         are.  They are on the disk of the server, unless nobody *waits* for that: then after `flush`.
         """
         stamps = [randbits(_STAMP_BITS) for _ in does]
-        keys = [list(one) for one in zip(*map(claim_keys, seen), strict=True)] or [[None]] * 4
-        given = (*since, *keys, stamps, list(does), list(pages), _AT_ONCE, waits)
+        keys = [*zip(*map(claim_keys, seen), strict=True)] or [[None]] * 4
+        arrays = [json.dumps(one).translate(_BRACES) for one in (*keys, stamps)]  # psycopg takes longer
+        given = (*since, *arrays, list(does), list(pages), _AT_ONCE, waits)
         try:
             (found,) = self.execute(_CALL, given)
         except IndexUnavailable as error:
