@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.index.notes import OF_RULES, UrlRules
-from dedup.index.rows import IS_WANTED_BACK, Group, Note, numbers
+from dedup.index.rows import IS_PENDING, IS_WANTED_BACK, Group, Note, numbers
 from dedup.index.store import IN_RANGE, Store
 from dedup.model.fingerprint import Sighting
 from dedup.model.urls import with_or_without_www
-from dedup.model.verdict import KeptText, Outcome
 from dedup.prints.fingerprinter import Sampled, positions, sampled
 from dedup.rule.match import Counted, Flags, SiteContext, is_common
 
@@ -97,25 +96,20 @@ class Sites:
         self._pending: set[int] = set()
 
     def renew(self) -> None:
-        """Read the pages of the time since, and again those that were pending then."""
-        oldest = _oldest(min(self._store.last(), self.before))
+        """Read the pages of the time since, and those that were pending then and are no more."""
+        last, before = self._store.last(), self.before
+        oldest = _oldest(min(last, before))
         self.spans = {number: span for number, span in self.spans.items() if number >= oldest}
-        self._last = max(self._last, oldest * SPAN - 1)
-        self._pending = {row for row in self._pending if _span(row) >= oldest}
-        self._take(self._store.kept_texts(self._last, [*self._pending]))
-
-    def _take(self, texts: Iterator[KeptText]) -> None:
-        for text in takewhile(lambda one: one.id < self.before, texts):
-            self._last = max(self._last, text.id)
-            if text.outcome is Outcome.PENDING:
-                self._pending.add(text.id)
-                continue
-            self._pending.discard(text.id)
-            if text.outcome is Outcome.CONFIRMED:
-                pages = _Pages(text.run, text.is_dry, text.is_new, text.is_kept)
-                span = self.spans.setdefault(_span(text.id), {})
-                host = span.setdefault((text.group, text.host), {})
-                host.setdefault(pages, Shingles()).add(text.told)
+        found = self._store.fetch(f"SELECT p.id FROM pages p WHERE {IS_PENDING} AND p.id < ?", (before,))
+        pending = {row for (row,) in found}
+        again = [row for row in self._pending - pending if _span(row) >= oldest]
+        after, self._last = max(self._last, oldest * SPAN - 1), min(last, before - 1)
+        self._pending = pending
+        for text in takewhile(lambda one: one.id < before, self._store.kept_texts(after, again)):
+            span = self.spans.setdefault(_span(text.id), {})
+            host = span.setdefault((text.group, text.host), {})
+            pages = _Pages(text.run, text.is_dry, text.is_new, text.is_kept)
+            host.setdefault(pages, Shingles()).add(text.told)
 
 
 @dataclass(slots=True)

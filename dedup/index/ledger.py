@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dedup.index.facts import Facts
 from dedup.index.known import Known
 from dedup.index.notes import read_notes
-from dedup.index.rows import AMONG, IS_THERE, OF_URL, Note, apart, numbers, of_dry_runs
+from dedup.index.rows import AMONG, IS_PENDING, IS_THERE, OF_URL, Note, apart, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
@@ -30,7 +30,7 @@ _APART, _TOGETHER = "marks.apart", 200
 _TRIES = 2  # so often somebody asks without a lock before others have to wait
 _DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"  # and its page stands
 # The open rows of a run, of which few rows are open, and all its rows.
-PENDING_OF_RUN = "p.outcome != 'confirmed' AND p.outcome = 'pending' AND +p.run = ?"
+PENDING_OF_RUN = f"{IS_PENDING} AND +p.run = ?"
 _UNSEEN = (
     "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id AND r.time >= ? "
     "AND r.outcome != 'forgotten')"

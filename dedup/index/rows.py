@@ -154,7 +154,7 @@ REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE 
 
 
 def values_of(row: Row) -> list[Any]:
-    """Return which columns *row* has, as bits, and then their values: to bind None, or a flag, is slow."""
+    """Return which columns *row* has, as bits, and then their values: None and flags bind slowly."""
     seen, standing = row.sighting, row.verdict.standing
     redirects = "\n".join(url.replace("\n", "%0A") for url in seen.redirects)
     is_elsewhere = standing is not None and standing.is_elsewhere
@@ -167,7 +167,7 @@ def values_of(row: Row) -> list[Any]:
 
 @cache
 def insert(filled: int) -> str:
-    """Return the statement that takes the number of a row, that of its group, and then `values_of` it."""
+    """Return what takes the number of a row, that of its group, and what `values_of` gives next."""
     names = [name for place, name in enumerate(_COLUMNS) if filled >> place & 1]
     return f"INSERT INTO pages (id, scope, {', '.join(names)}) VALUES (?, ?{', ?' * len(names)})"
 
@@ -184,11 +184,11 @@ GLANCES = Reader("row", {name: _OF_GLANCE[name] for name in model.Glance._fields
 
 
 def _kept_text(row: int, url: str, seen_on: str | None, run: int, *found: Any) -> model.KeptText:
-    sample, traits, is_dry, reason, outcome, is_kept, repeated, kind, scope = found
+    sample, traits, is_dry, reason, is_kept, repeated, kind, scope = found
     is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
     told = told_by(sample, traits) if is_kept else told_by_copy(traits, repeated)
     of_page = (row, (kind, scope), host_of(url) if seen_on is None else seen_on, run, is_dry, is_new)
-    return model.KeptText(*of_page, outcome, told, is_kept)
+    return model.KeptText(*of_page, told, is_kept)
 
 
 # No join: a plan made for few rows might read all of the other side.
@@ -196,7 +196,7 @@ _REPEATED = (
     "CASE WHEN p.kept THEN p.token_digest "
     "ELSE (SELECT c.token_digest FROM pages c WHERE c.id = p.canonical) END"
 )
-_OF_TEXT = "url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept"
+_OF_TEXT = "url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "kept"
 KEPT_TEXTS = Reader(
     "row",
     {"p.id": NUMBER}
@@ -205,7 +205,10 @@ KEPT_TEXTS = Reader(
     "pages p JOIN scopes s ON s.id = p.scope",
     _kept_text,
 )
-TELLS_OF_SITE = "p.sample != x'' AND (p.kept OR (p.reason = 'near_duplicate' AND p.lost > 0))"
+TELLS_OF_SITE = (
+    "p.outcome = 'confirmed' AND p.sample != x'' "
+    "AND (p.kept OR (p.reason = 'near_duplicate' AND p.lost > 0))"
+)
 """That a row was kept, or lost a word: such rows tell something of their site."""
 
 
@@ -214,6 +217,7 @@ TELLS_OF_SITE = "p.sample != x'' AND (p.kept OR (p.reason = 'near_duplicate' AND
 
 LAST_RUN = "p.run DESC, p.id DESC"
 STANDS = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"  # it was not taken back
+IS_PENDING = "p.outcome != 'confirmed' AND p.outcome = 'pending'"
 IS_WANTED_BACK = "p.outcome != 'confirmed' AND p.outcome = 'restored'"  # somebody wants it back
 IS_THERE = "p.outcome IN ('confirmed', 'pending')"
 MET_AGAIN = f"p.reason = 'unchanged' AND p.canonical = p.previous AND {IS_THERE}"  # `Row.is_met_again`

@@ -360,7 +360,7 @@ class Server:
         are.  They are on the disk of the server, unless nobody *waits* for that: then after `flush`.
         """
         stamps = [randbits(_STAMP_BITS) for _ in does]
-        keys = [*zip(*map(claim_keys, seen), strict=True)] or [[None]] * 4
+        keys = [*zip(*map(claim_keys, seen), strict=True)] or [(None,)] * 4
         arrays = [json.dumps(one).translate(_BRACES) for one in (*keys, stamps)]  # psycopg takes longer
         given = (*since, *arrays, list(does), list(pages), _AT_ONCE, waits)
         try:

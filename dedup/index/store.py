@@ -211,13 +211,14 @@ class Store(SQLiteFile):
             after = found[-1].id
 
     def kept_texts(self, after: int, again: Collection[int]) -> Iterator[KeptText]:
-        """Yield what rows tell of their site: of *again* those pending no more, and all *after* one."""
-        texts, settled = tables.KEPT_TEXTS, f"p.id {AMONG} AND p.outcome != 'pending'"
+        """Yield what rows tell of their site: those of *again*, and all *after* one."""
+        texts = tables.KEPT_TEXTS
+        text = f"{texts.select}WHERE {TELLS_OF_SITE} AND p.id {{}} ORDER BY p.id"
         with self.errors():
-            asked: list[tuple[str, Any]] = [(settled, json.dumps([*again]))] if again else []
-            for which, value in [*asked, ("p.id > ?", after)]:
-                text = f"{texts.select}WHERE {TELLS_OF_SITE} AND {which} ORDER BY p.id"
-                yield from map(texts.read, self.connection.execute(text, (value,)))
+            if again:
+                found = self.connection.execute(text.format(AMONG), (json.dumps([*again]),))
+                yield from map(texts.read, found)
+            yield from map(texts.read, self.connection.execute(text.format("> ?"), (after,)))
 
     def statistics(self) -> Statistics:
         """Return how much there is."""

@@ -282,7 +282,6 @@ class KeptText(NamedTuple):
     run: int
     is_dry: bool
     is_new: bool  # its URL was not known before
-    outcome: Outcome
     told: bytes
     is_kept: bool = True  # False for a near copy that was dropped: of that only its title is told
 

@@ -11,9 +11,9 @@ import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.index import Index, Row, facts
-from dedup.index.store import DraftStore
+from dedup.index.store import DraftStore, Store
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import KeptText, Outcome, Reason
+from dedup.model.verdict import Outcome, Reason
 from dedup.prints.fingerprinter import sampled, title_in
 from dedup.rule import match
 from dedup.rule.match import SiteContext
@@ -197,16 +197,13 @@ def test_all_that_is_known_is_counted_from_the_rows(tmp_path: Path, seeds: range
     check_law(tmp_path, seeds)
 
 
-_take = facts.Sites._take
-
-
-def take_once(sites: facts.Sites, texts: Iterator[KeptText]) -> None:
-    _take(sites, texts)
-    sites._pending.clear()
+_kept_texts = Store.kept_texts
 
 
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "what is pending is never read again": lambda plant: plant.setattr(facts.Sites, "_take", take_once),
+    "what was pending is never read": lambda plant: plant.setattr(
+        Store, "kept_texts", lambda store, after, _: _kept_texts(store, after, ())
+    ),
     "what was forgotten is known for ever": lambda plant: plant.setattr(
         facts.Facts, "note_forgetting", lambda _: None
     ),

@@ -7,7 +7,7 @@ from dedup.index.rows import Pool
 from dedup.index.store import Store
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import simhash_distance
-from dedup.model.verdict import Candidates, Canonical, KeptText, Reason, Row
+from dedup.model.verdict import Candidates, Canonical, KeptText, Outcome, Reason, Row
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.match import (
     COMMON_PAGES,
@@ -30,7 +30,7 @@ def kept_text(row: Row, repeated: bytes) -> KeptText:
     group, told = (seen.kind, seen.scope), told_by(seen.fingerprint.sample, traits)
     told = told if row.verdict.kept else told_by_copy(traits, repeated)
     is_new = row.verdict.reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
-    found = KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, row.outcome, told)
+    found = KeptText(row.id, group, seen.host, seen.run, seen.is_dry, is_new, told)
     return found._replace(is_kept=row.verdict.kept)
 
 
@@ -38,7 +38,8 @@ def tells_of_site(row: Row) -> bool:
     """Return whether *row* was kept, or was dropped as a near copy and lost a word."""
     found = row.verdict
     is_near = found.reason is Reason.NEAR_DUPLICATE and (found.lost or 0) > 0
-    return bool(row.sighting.fingerprint.sample) and (found.kept or is_near)
+    is_known = row.outcome is Outcome.CONFIRMED and bool(row.sighting.fingerprint.sample)
+    return is_known and (found.kept or is_near)
 
 
 class ScanIndex(Index):
