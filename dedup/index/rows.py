@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import compress
 from operator import attrgetter
 from types import NoneType
@@ -267,6 +267,7 @@ _ROUNDING = 1e-6
 _CODES = ("000", "011", "101", "110") * 64
 
 
+@lru_cache(maxsize=32)  # it is asked before a page is judged, and when it is claimed
 def claim_keys(seen: Sighting) -> tuple[int, list[int | None], str, int]:
     """Return what tells whether *seen* may have to be compared with another page.
 
