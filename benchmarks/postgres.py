@@ -24,7 +24,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
@@ -63,7 +63,7 @@ _FORK = get_context("fork")
 @click.option("--pages", default=20_000, show_default=True, help="Pages that all clients put together.")
 @click.option("--clients", multiple=True, type=int, default=(4,), show_default=True)
 @click.option("--join", multiple=True, type=int, help="So many machines join at once; no clients.")
-@click.option("--batch", default=16, show_default=True, help="Pages that wait for the disk together.")
+@click.option("--batch", default=16, show_default=True, help="Pages that are asked about together.")
 @click.option("--round-trip", default=0.0, help="Milliseconds that each answer is late.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Where a server stays, with its rows.")
 @click.option("--address", help="An empty schema on a server; else one is started.")
@@ -217,11 +217,10 @@ def fill(place: str, crawl: Crawl, rows: int) -> int:
 def _claim(index: Index, rows: Sequence[Row]) -> None:
     """Add *rows* as crawls do: an entry of the log for each page, and one where some are confirmed."""
     open_rows = [replace(row, outcome=Outcome.PENDING) if row.listed else row for row in rows]
-    with index.store.together():
-        added = index.store.claim(open_rows, index.store.position(), [b""] * len(rows))
-        kept = [row.id for row in added if row.listed]
-        for first in range(0, len(kept), TOGETHER):
-            index.ledger.confirm(*kept[first : first + TOGETHER])
+    added = index.store.claim(open_rows, index.store.position(), [b""] * len(rows))
+    kept = [row.id for row in added if row.listed]
+    for first in range(0, len(kept), TOGETHER):
+        index.ledger.confirm(*kept[first : first + TOGETHER])
 
 
 def joined(place: str, machines: int, folder: str) -> str:
@@ -315,18 +314,15 @@ def _put(index: Index, run: Run, pages: Work, batch: int) -> tuple[list[float], 
     kept = 0
     for first in range(0, len(pages), batch):
         begin = time.perf_counter()
-        with index.store.together() if batch > 1 else nullcontext():
-            left = [
-                PageToRecord(_sighting(url, page, run)) for url, page in pages[first : first + batch]
-            ]
-            while left:
-                found = index.ledger.find_or_add_first(left, CONFIG)
-                pending += [verdict.row for verdict in found if verdict.kept and verdict.row]
-                left = left[len(found) :]
-            if len(pending) >= TOGETHER or first + batch >= len(pages):
-                index.ledger.confirm(*pending)
-                kept += len(pending)
-                pending.clear()
+        left = [PageToRecord(_sighting(url, page, run)) for url, page in pages[first : first + batch]]
+        while left:
+            found = index.ledger.find_or_add_first(left, CONFIG)
+            pending += [verdict.row for verdict in found if verdict.kept and verdict.row]
+            left = left[len(found) :]
+        if len(pending) >= TOGETHER or first + batch >= len(pages):
+            index.ledger.confirm(*pending)
+            kept += len(pending)
+            pending.clear()
         times.append(1000 * (time.perf_counter() - begin))
     return times, kept
 

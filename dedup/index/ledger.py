@@ -82,10 +82,6 @@ class Ledger:
             self.doubts += seen
             raise
 
-    def doubt(self, *seen: Sighting) -> None:
-        """Take back what was added of what was *seen*, if it was, before anything else is added."""
-        self.doubts += (one.bounded() for one in seen)
-
     def _settle_doubts(self) -> None:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""
         while self.doubts:

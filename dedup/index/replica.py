@@ -26,7 +26,7 @@ from dedup.index.rows import LARGE_INDEXES, Note, values_of
 from dedup.index.server import OTHER_LOG, Entry, OtherLog, Server
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
-from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
+from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway
 from dedup.model.hashes import digest
 from dedup.model.verdict import Outcome, Row
 
@@ -53,7 +53,6 @@ class Replica(Store):
         self._on_server = ServerLeases(self, self._server, Server(address))
         self._does: list[Any] | None = None  # what a transaction does; None outside of one
         self._is_beside = False  # whether that is done only when it is read
-        self._waits = True  # whether what is claimed is on the disk of the server before it is told
         try:
             forbidden = "" if read_only else self._server.forbids()
             if forbidden and create:
@@ -116,7 +115,6 @@ class Replica(Store):
         self.busy = ServerAway
         try:
             self._read()
-            self._flushed = self.position()
         except BaseException:
             super(Store, self).close()
             raise
@@ -203,27 +201,6 @@ class Replica(Store):
             if not is_all:
                 self._read()
 
-    @contextmanager
-    def together(self, *, again: bool = False) -> Iterator[None]:
-        if again:
-            self._flush()
-        self._waits = False
-        try:
-            yield
-        finally:
-            self._waits = True
-        self._flush()
-
-    def _flush(self) -> None:
-        """Wait until all that was claimed is on the disk of the server."""
-        if (at := self.position()) != self._flushed:
-            try:
-                self._server.flush(*at)
-            except ServerLost:
-                self._open_again()
-                raise
-            self._flushed = at
-
     def _change(self, name: str, *given: Any) -> Any:
         # Outside of a transaction it is one of its own.
         with self.transaction(writing=True) if self._does is None else nullcontext():
@@ -252,7 +229,7 @@ class Replica(Store):
 
     def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:
         """See `Server.claim`; return the first rows of the new entries after they were done."""
-        entries, new = self._server.claim(does, *how, waits=self._waits)
+        entries, new = self._server.claim(does, *how)
         self._do(entries)
         return [entry.row for entry in entries[len(entries) - new :]]
 

@@ -22,7 +22,7 @@ from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.address import Address
 from dedup.index.rows import claim_keys
-from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost, printable
+from dedup.model.errors import IndexUnavailable, ServerAway, printable
 from dedup.model.fingerprint import Sighting
 
 CONNECT_TIMEOUT = 10  # seconds to wait for a connection
@@ -85,7 +85,7 @@ _CLAIM = (
     """
 CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_keys bigint[][],
     its_code varbit[], unlike bigint[], its_stamp bigint[], its_does bytea[], its_page bytea[],
-    most bigint, waits boolean, OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[],
+    most bigint, OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[],
     OUT entries bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -127,16 +127,14 @@ BEGIN
         ORDER BY position
     ) l;
     COMMIT;
-    IF waits THEN
-        PERFORM pg_logical_emit_message(true, 'dedup', '');
-    END IF;
+    PERFORM pg_logical_emit_message(true, 'dedup', '');
 END $$
 """
 )
 
 _CALL = (
     f"CALL @.claim(%s, %s, {2 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
-    f"{2 * '%b::bytea[], '}%s, %s, NULL, NULL, NULL, NULL)"
+    f"{2 * '%b::bytea[], '}%s, NULL, NULL, NULL, NULL)"
 )
 
 _TABLES = (
@@ -351,18 +349,16 @@ class Server:
         since: tuple[int, int],
         seen: Sequence[Sighting] = (),
         pages: Sequence[bytes] = (b"",),
-        *,
-        waits: bool = True,
     ) -> tuple[list[Entry], int]:
         """Append entries; of those that add the pages *seen* the first, to which nothing may matter.
 
         Returns the entries after the position and stamp *since*, the new ones last, and how many these
-        are.  They are on the disk of the server, unless nobody *waits* for that: then after `flush`.
+        are: they are on the disk of the server.
         """
         stamps = [randbits(_STAMP_BITS) for _ in does]
         keys = [*zip(*map(claim_keys, seen), strict=True)] or [(None,)] * 4
         arrays = [json.dumps(one).translate(_BRACES) for one in (*keys, stamps)]  # psycopg takes longer
-        given = (*since, *arrays, list(does), list(pages), _AT_ONCE, waits)
+        given = (*since, *arrays, list(does), list(pages), _AT_ONCE)
         try:
             (found,) = self.execute(_CALL, given)
         except IndexUnavailable as error:
@@ -371,16 +367,6 @@ class Server:
             raise
         entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]
         return entries, sum(entry.stamp in stamps for entry in entries)
-
-    def flush(self, position: int, stamp: int) -> None:
-        """Wait until all is on the disk of the server; raises `ServerLost` if it has lost that entry."""
-        ((is_there, _),) = self.execute(
-            "SELECT EXISTS (SELECT FROM @.log WHERE position = %s AND stamp = %s), "
-            "pg_logical_emit_message(true, 'dedup', '')",
-            (position, stamp),
-        )
-        if not is_there:
-            raise ServerLost(f"{self.name}: the server was stopped and has lost what came last")
 
 
 # Of errors that the server tells, those that may be over the next time: connections, resources, being

@@ -7,7 +7,7 @@ import re
 import sqlite3
 import uuid
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from glob import escape
 from itertools import chain, count, repeat
@@ -82,10 +82,6 @@ class Store(SQLiteFile):
         Raises `RunEnded` if others have ended their run.
         """
         raise NotImplementedError
-
-    def together(self, *, again: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Wait for the disk once, at the end, for all that is claimed inside; *again* also before."""
-        return nullcontext()
 
     # Changes
 

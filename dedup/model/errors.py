@@ -24,10 +24,6 @@ class ServerAway(IndexUnavailable):
     """The server that has the index does not answer, or not in time; it may do so later."""
 
 
-class ServerLost(ServerAway):
-    """The server was stopped, and has lost what it was told last."""
-
-
 class RunEnded(IndexUnavailable):
     """A run was ended by others, who had not heard of its process; nothing can be added to it."""
 

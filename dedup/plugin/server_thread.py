@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -19,7 +19,7 @@ from dedup.index.address import address_of
 from dedup.index.detector import Detector
 from dedup.index.index import Draft, open_index
 from dedup.index.ledger import PENDING_OF_RUN
-from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
+from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome, Verdict
 from dedup.plugin.tracking import Ask, Question
 from dedup.reading.markup import Excess
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 RETRY, _NEVER, _PAUSE_TIMES = 1.0, 1e6, 20
 # A connection that is cut, as by a firewall, can be made anew: only after so many failures it is away.
 _ATTEMPTS = 2
-_TOGETHER = 16  # so many questions wait for the disk of the server at once
+_TOGETHER = 16  # so many questions are asked at once
 _TOLD = 64  # so many things that a draft was asked the server is told before the next pages are judged
 
 
@@ -104,26 +104,15 @@ class ServerThread:
 
     def _answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
         found: list[Answer] = []
-        safe = failures = 0  # so many of these are known to be on the disk of the server
-        while True:
+        failures = 0
+        while left := asks[len(found) :]:
             try:
-                store = self.detector.index.store
-                # One alone waits for the disk itself; what was claimed before it failed may be lost.
-                with store.together(again=bool(found)) if len(asks) > 1 else nullcontext():
-                    safe = len(found)
-                    while left := asks[len(found) :]:
-                        found += self._first_answers(left)
-                return found
+                found += self._first_answers(left)
             except ServerAway as error:
                 failures += 1
-                if failures == _ATTEMPTS or isinstance(error, ServerLost):
-                    self._take_back(asks[safe:], found[safe:])
-                    del found[safe:]
-                for ask in asks[len(found) :]:
-                    if isinstance(ask, Question):
-                        ask.told_to = None
                 if failures >= _ATTEMPTS and not self._leaves(error):
-                    return found + [Answer(error=error)] * (len(asks) - safe)
+                    return found + [Answer(error=error)] * len(left)
+        return found
 
     def _first_answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
         """Return the answers to the first of *asks*: one, or those of pages recorded at once."""
@@ -147,14 +136,6 @@ class ServerThread:
             return [Answer(error=error, seconds=monotonic() - begin)]
         seconds = (monotonic() - begin) / len(values)
         return [Answer(_named(one, at), at.run, None, seconds, bool(self._outage)) for one in values]
-
-    def _take_back(self, asks: Sequence[Ask[Any]], found: Sequence[Answer]) -> None:
-        """Take back what was recorded, as it is asked about again: a part may be there all the same."""
-        for ask, answer in zip(asks, found, strict=False):
-            if isinstance(ask, Question) and ask.sighting and isinstance(answer.value, Verdict):
-                self.detector.index.ledger.doubt(replace(ask.sighting, run=self.detector.run.id))
-                if ask.siblings is not None:
-                    ask.siblings.discard(answer.value.row or 0)
 
     # While the server is away
 

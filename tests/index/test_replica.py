@@ -188,29 +188,16 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
         assert [row.sighting.url for row in all_of(index)] == [row.sighting.url for row in now]
 
 
-def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -> None:
+def test_what_is_told_is_on_the_disk_of_the_server(address: str) -> None:
     with PostgresIndex(address) as index:
-        run = index.runs.begin("s")
-        flushed: list[int] = []
         store: Any = index.store
-        flush = store._server.flush
-
-        def noted(*at: int) -> None:
-            flushed.append(at[0])
-            flush(*at)
-
-        with index.store.together():
-            pass
-        store._server.flush = noted
-        with index.store.together():
-            how: Any = {"run": run, "config": CONFIG, "confirmed": False}
-            asked = enumerate(prints()[:TEXTS])
-            rows = [find_or_add(index, seen, f"http://a/{number}", **how).row for number, seen in asked]
-            index.ledger.confirm(*(row for row in rows if row))
-        assert flushed == [store.position()[0]]
-        with index.store.together():
-            index.runs.all()
-        assert len(flushed) == 1
+        server, run = store._server, index.runs.begin("s")
+        for number, seen in enumerate(prints()[:TEXTS]):
+            ((before,),) = server.execute("SELECT pg_current_wal_insert_lsn()::text", ())
+            row = find_or_add(index, seen, f"http://a/{number}", run=run, config=CONFIG).row
+            found = server.execute("SELECT pg_current_wal_flush_lsn() > %s::pg_lsn", (before,))
+            assert row
+            assert found.fetchall() == [(True,)]
 
 
 def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(

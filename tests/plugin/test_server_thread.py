@@ -340,43 +340,6 @@ def full(*_: object) -> None:
     raise IndexUnavailable("the disk is full")
 
 
-@pytest.mark.parametrize("entries", [1, 9])
-@asynchronous
-async def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
-    server: Server, monkeypatch: pytest.MonkeyPatch, entries: int
-) -> None:
-    address = postgres.empty()
-    judge = judge_of(address)
-    assert judge.index.detector
-    store: Any = judge.index.detector.index.store
-
-    def lost(*at: int) -> None:
-        """Undo the last claim, or all since the first page, and what was told before them."""
-        patched.undo()
-        store._server.execute(
-            f"UPDATE @.state SET position = greatest(position - {entries}, {known});"
-            "UPDATE @.state s SET rows = rows - (SELECT count(scope) FROM @.log l "
-            "WHERE l.position > s.position);"
-            "DELETE FROM @.log WHERE position > (SELECT position FROM @.state)"
-        )
-        store._server.flush(*at)
-
-    with monkeypatch.context() as patched:
-        first = await asked(judge, 0, "http://a/0")
-        known, _ = store.position()
-        judge.settler.settle(first.row, kept=True)
-        patched.setattr(store._server, "flush", lost)
-        found = await asyncio.gather(*(asked(judge, n, f"http://a/{n}") for n in (1, 2)))
-    for verdict in found:
-        assert verdict.kept
-        judge.settler.settle(verdict.row, kept=True)
-    await judge.close("finished")
-    with PostgresIndex(address) as index:
-        assert index.problems() == []
-        standing = [row.sighting.url for row in index.rows() if row.verdict.kept and row.listed]
-    assert sorted(standing) == ["http://a/0", "http://a/1", "http://a/2"]
-
-
 def end_all_runs(address: str) -> None:
     with PostgresIndex(address) as other:
         cast(Any, other.store)._server.execute("DELETE FROM @.leases")
