@@ -21,15 +21,21 @@ from dedup.reading.tokens import UNSPACED, tokens, words_in
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
 _LONGEST_EQUAL = 60  # units; of a longer equal stretch only the ends are shown
 _END = 25  # units of such an end
+_AROUND = 6  # words of such an end where a line is told in short
 _FEW = 10  # units of equal lines that are not left out
 _RUN = 4  # words in a row; if the other text has them elsewhere, they were moved and are not lost
 # Whose a part of a text is.
 BOTH, KEPT, COPY = "both", "kept", "copy"
 
+ADDRESS = re.compile(
+    rf"(?i:(?:\b[a-z][a-z+.-]{{1,20}}:)?//|\bwww\.|\b[a-z\d-]{{1,63}}\.[a-z]{{2,20}}/)"
+    rf"[^\s{UNSPACED}]*(?<![.,;:!?)\]])"
+)
 _NUMBER = rf"[0-9]+(?:[.,:/-][0-9]+)+(?![^\W{UNSPACED}])"
-_UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
+_UNIT = re.compile(rf"\s*(?:{ADDRESS.pattern}|[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
 
-# Units are words, numbers, signs, characters of unspaced scripts, each with the white space before it.
+# Units are words, addresses, numbers, signs, characters of unspaced scripts, each with the white space
+# before it.
 Pieces = list[tuple[str, str]]
 KnownRuns = frozenset[tuple[str, ...]]
 
@@ -52,7 +58,8 @@ class Compared:
     """How the text of a copy differs from that of the page kept, every character visible.
 
     A number among the *lines* is how many equal words are left out there.  *is_cut* says that only
-    beginnings are compared.  *lost* is how many words the copy alone has, of *words* in it.
+    beginnings are compared.  *lost* is how many words the copy alone has, of *words* in it: an address
+    that is lost counts as one.
     """
 
     lines: tuple[MarkedLine | int, ...]
@@ -80,7 +87,8 @@ def compared(kept: str, copy: str) -> Compared:
     one, other = ([_plain(units(line)) for line in text.split("\n")] for text in (kept, copy))
     known = {KEPT: _known(one, other), COPY: _known(other, one)}
     lines = [_without_moved(line, known) for line in _lines(pieces_of(kept, copy))]
-    lost = sum(words_in(tokens(part)) for line in lines for of, part in _joined(line) if of == COPY)
+    parts = (part for line in lines for of, part in _joined(line) if of == COPY)
+    lost = sum(words_in(tokens(ADDRESS.sub(" address ", part))) for part in parts)
     return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)))
 
 
@@ -192,6 +200,13 @@ def _shortened(span: Span) -> Span:
     if span.of != BOTH or len(parts) <= _LONGEST_EQUAL:
         return span
     return Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", BOTH)
+
+
+def ends_of(text: str) -> str:
+    """Return *text*, of a long one the first and the last words."""
+    words, ends = text.split(" "), slice(_AROUND, -_AROUND)
+    words[ends] = ["…"] if words[ends] else []
+    return " ".join(words)
 
 
 def _visible(parts: Pieces) -> Iterator[Span]:

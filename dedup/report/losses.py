@@ -22,7 +22,7 @@ from dedup.reading.noise import Gap, Gaps, Line
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
-from dedup.report.diff import BOTH, COPY, KEPT, Compared, MarkedLine, compared
+from dedup.report.diff import ADDRESS, BOTH, COPY, KEPT, Compared, MarkedLine, compared, ends_of
 from dedup.report.explanation import differing, stored_pages, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
@@ -31,11 +31,9 @@ EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are loo
 _LONGEST = 200  # characters of what a place is called
 _LONGEST_LABEL = 40, 8  # characters, and of one that ends as a sentence does
 _LONGEST_VALUE = 9  # of a price: 12,345.00
-_ADDRESS = re.compile(
-    rf"(?i:(?:\b[a-z][a-z+.-]{{1,20}}:)?//|\bwww\.|\b[a-z\d-]{{1,63}}\.[a-z]{{2,20}}/)[^\s{UNSPACED}]*"
-)
 _LOST = "\0"  # stands for what is lost in a line: no line has it
-_NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
+# Nor is a date, or a time of day.
+_NO_VALUE = re.compile(rf"{ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b|\b\d\d?(?::\d\d){{1,2}}\b")
 # Lines that are drawn at each load with all that stands in them: how long ago something was, who is
 # there, an advert.
 _DRAWN = re.compile(
@@ -173,8 +171,9 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             found = texts[copy] = compared(one.text, other.text)
             row = index.row(copy)
             if found.lost and row.verdict.nowhere != 0:
-                lost = _lost_in(one, other) or dict(map(_anywhere, found.lost_parts))
-                losing.append(_Pair(row, kept, lost))
+                lost = _lost_in(one, other)
+                view = {} if lost else _lost_with(other, found.lost_parts)
+                losing.append(_Pair(row, kept, lost or view, bool(view)))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
         differs = differing(kept_row, row)
@@ -206,11 +205,15 @@ class _Phrase(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """The row of a *copy* and of the page *kept*, and what is lost in each gap."""
+    """The row of a *copy* and of the page *kept*, and what is lost in each gap.
+
+    The copy of one that *is_view* has other elements.
+    """
 
     copy: Row
     kept: int
     found: dict[Gap, _Phrase]
+    is_view: bool
 
 
 def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
@@ -240,17 +243,28 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
         known = here.said(gap)
         own = [part for part in _said(gap, lines) if part not in known and re.search(r"\w", part)]
         if own:
-            free = own if gap.is_line else _ADDRESS.sub(" ", "\n".join(lines))
+            free = own if gap.is_line else ADDRESS.sub(" ", "\n".join(lines))
             words = " ".join(part for part in own if part in free)
             lost[gap] = _Phrase(words, here.out.get(gap, []), lines, bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
-def _anywhere(part: str) -> tuple[Gap, _Phrase]:
-    """Return what a view loses whose elements are others: it stands anywhere, with any number."""
-    return Gap("", heading=re.sub(r"\d+", "#", part)), _Phrase(
-        _ADDRESS.sub(" ", part), (), (part,), False
-    )
+def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
+    """Return what a view loses whose elements are others: *parts* of its lines.
+
+    A line that is lost as a whole goes by the words that it begins with.  What no words are beside
+    stands anywhere, with any number.
+    """
+    found: dict[Gap, _Phrase] = {}
+    lines = [Line(at, " ".join(text.split())) for at, text in noise.lines_of(copy)[1:]]
+    for part in parts:
+        place, line = next((line for line in lines if part in line.text), Line("", part))
+        rest = line.replace(part, "")
+        stays = rest if re.search(r"\w", rest) else " ".join(_TOKEN.findall(line)[:2])
+        gaps = noise.gaps_among(place, [line, stays]) if place else set()
+        said = _Phrase(ADDRESS.sub(" ", part), (rest,), (line,), False)
+        found |= dict.fromkeys(gaps or [Gap("", heading=re.sub(r"\d+", "#", part))], said)
+    return found
 
 
 def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:
@@ -274,11 +288,20 @@ def _is_label(text: str) -> bool:
 
 def _whole(line: str) -> str:
     """Return *line* with each address as one word: a date in it is no place."""
-    return _ADDRESS.sub(lambda found: re.sub(r"\W+", "_", f"_{found[0]}"), line)
+    return ADDRESS.sub(lambda found: re.sub(r"\W+", "_", f"_{found[0]}"), line)
 
 
 def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
     return lines if gap.is_line else chain.from_iterable(chain.from_iterable(map(gap.said, lines)))
+
+
+class _Chosen(NamedTuple):
+    """Gaps of one place, as they are *shown*, the *pairs* that differ there, and *examples* by line."""
+
+    shown: str
+    gaps: list[Gap]
+    pairs: list[_Pair]
+    examples: dict[MarkedLine, Example]
 
 
 def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
@@ -291,23 +314,33 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         host = pair.copy.sighting.host
         for key in sorted({(host, gap.place) for gap in pair.found}):
             groups[key].append(pair)
+    found: defaultdict[tuple[str, str, bool], list[_Chosen]] = defaultdict(list)
     for (host, place), members in groups.items():
         marked = {gap: gaps for site, gaps, _ in marks if site == host for gap in gaps}
         for gaps, some in _chosen(place, members, marked):
-            here = [(pair, gap) for pair in some for gap in pair.found if gap in gaps]
-            said = [pair.found[gap] for pair, gap in here]
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
-            examples = [*lines.values()][:EXAMPLES]
-            # What all copies say alike tells none of them apart.
-            tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
-            records = [*dict.fromkeys(pair.copy.id for pair, gap in here if is_record(pair, gap))]
-            records = records if tells and 2 * len(records) >= len(some) else []
-            is_one = all(gaps[0] in one.found for one in some)
+            is_one = any(all(gap in one.found for one in some) for gap in gaps)
             is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
-            name = noise.place_name(gaps) if is_place else ""
-            copies, told = sorted(one.copy.id for one in some), says.get((host, name), "")
-            shown = _shown(gaps, examples, some[0].copy.sighting.title)
-            yield Place(shown, host, copies, examples, name, told, records)
+            shown = _shown(gaps, [*lines.values()][:EXAMPLES], some[0].copy.sighting.title)
+            # Of a sentence with an address, what is before that: what follows differs by chance.
+            lost = " ".join(span.text for line in lines for span in line if span.of == COPY)
+            begins = re.split(rf"#|{ADDRESS.pattern}", shown)[0] if ADDRESS.search(lost) else ""
+            found[host, begins or shown, is_place].append(_Chosen(shown, gaps, some, lines))
+    for (host, _, is_place), same in found.items():
+        gaps = [*dict.fromkeys(chain.from_iterable(one.gaps for one in same))]
+        some = [*{pair.copy.id: pair for one in same for pair in one.pairs}.values()]
+        here = [(pair, gap) for pair in some for gap in pair.found if gap in gaps]
+        said = [pair.found[gap] for pair, gap in here]
+        # What all copies say alike, but for the time, tells none of them apart.
+        told = {(*_NO_VALUE.sub("", one.words).split(),) for one in said}
+        tells = any(one.is_other for one in said) or len(told) > 1
+        records = [*dict.fromkeys(pair.copy.id for pair, gap in here if is_record(pair, gap))]
+        records = records if tells and 2 * len(records) >= len(some) else []
+        name = noise.place_name(gaps) if is_place else ""
+        copies, mark = sorted(one.copy.id for one in some), says.get((host, name), "")
+        shown = min((one.shown for one in same), key=len)
+        examples = {line: found for one in same for line, found in one.examples.items()}
+        yield Place(shown, host, copies, [*examples.values()][:EXAMPLES], name, mark, records)
 
 
 def _chosen(
@@ -349,8 +382,10 @@ def _chosen(
 
 def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
     """Return *best* and the gaps beside it: those between what stays in all lines of *pairs*."""
-    said = chain(*((*pair.found[best].before, *pair.found[best].lines) for pair in pairs))
-    return [best, *sorted(noise.gaps_among(best.place, said) - {best})] if not best.is_line else [best]
+    before = [line for pair in pairs for line in pair.found[best].before]
+    said = [*before, *chain.from_iterable(pair.found[best].lines for pair in pairs)]
+    others = noise.gaps_among(best.place, said) if any(before) and not best.is_line else set()
+    return [best, *sorted(others - {best})]
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
@@ -373,7 +408,7 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     stays = max(("".join(part.split()) for part in best.split(_LOST)), key=len)
     texts = ["".join("".join(span.text for span in line).split()) for line in own]
     if _LOST in best and all(stays in text for text in texts):
-        return printable(best.replace(_LOST, "#"), _LONGEST)
+        return printable("#".join(map(ends_of, best.split(_LOST))), _LONGEST)
     lost = {" ".join(span.text.strip() for span in line if span.of == COPY) for line in own}
     if len(own) > 1 and len(lost) == 1:
         return printable(lost.pop(), _LONGEST)
@@ -390,7 +425,7 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
 
 
 def _with_signs(line: MarkedLine) -> str:
-    """Return a line of the copy with `_LOST` for what it alone has, and for addresses with that."""
+    """Return a line of the copy with `_LOST` for what it alone has."""
     said = ""
     for is_both, spans in groupby(line, key=lambda span: span.of == BOTH):
         first, *more = spans
@@ -398,7 +433,7 @@ def _with_signs(line: MarkedLine) -> str:
             said += first.text
         elif COPY in {span.of for span in (first, *more)}:
             said += " " * first.text.startswith(" ") + _LOST
-    return _ADDRESS.sub(lambda found: _LOST if _LOST in found[0] else found[0], said.strip())
+    return said.strip()
 
 
 # Records
@@ -430,7 +465,7 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
         said, lines = pair.found[gap].words, pair.found[gap].lines
-        is_drawn = not gap.place or any(_is_drawn(gap, line) for line in lines)
+        is_drawn = pair.is_view or any(_is_drawn(gap, line) for line in lines)
         if is_drawn or not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
             return False
         if len(lines) == 1 and (gap.place.endswith(_CELL) or not gap.is_line):
@@ -438,7 +473,7 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
                     return True
-        words = _words(_COUNTER.sub(" ", said), _ADDRESS)
+        words = _words(_COUNTER.sub(" ", said), ADDRESS)
         # The first word of a line has a capital letter anyway, and what both titles name is their site.
         both = title(pair.kept) & title(pair.copy.id)
         has_name = any(word[0].isupper() and word not in both for word, _ in words[gap.is_line :])
@@ -524,7 +559,7 @@ def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> lis
 
 
 def _tokens(said: str) -> set[str]:
-    return set(_TOKEN.findall(_ADDRESS.sub(" ", said)))
+    return set(_TOKEN.findall(ADDRESS.sub(" ", said)))
 
 
 def _proposed(fields: Mapping[str, _Fields], merged: frozenset[int]) -> tuple[tuple[str, ...], int]:

@@ -12,7 +12,7 @@ from dedup.index import Index, Row, Run
 from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.reading.markup import Excess
-from dedup.report.diff import BOTH, COPY, KEPT, Span
+from dedup.report.diff import BOTH, COPY, KEPT, Span, ends_of
 from dedup.report.explanation import FATES, differing, kinds, told_fields
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ PARTS = 5  # runs, sites, places, feeds
 MAX_LINE = 160  # characters of a line that differs
 # Of so many copies of one page, and from this share of all pages on, it may swallow what is none.
 MIN_COPIES, LARGE_SHARE = 20, 0.2
-_AROUND = 6  # words before and after what differs in it
 
 # How a line is shown, by what it says: as `click.style` takes it.
 Style = Mapping[str, Any]
@@ -148,9 +147,7 @@ def _near(span: Span) -> str:
     """Return a part of a line, marked where it is lost; of a long part that is not, the ends."""
     if span.of == COPY:
         return f"{' ' * span.text.startswith(' ')}{{+{span.text.strip()}+}}"
-    words, ends = span.text.split(" "), slice(_AROUND, -_AROUND)
-    words[ends] = ["…"] if words[ends] else []
-    return " ".join(words)
+    return ends_of(span.text)
 
 
 class LostFeed(NamedTuple):

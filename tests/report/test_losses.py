@@ -123,14 +123,18 @@ def lost_in(example: Example) -> str:
     return " ".join(span.text.strip() for span in example.line if span.of == COPY)
 
 
-def test_what_only_print_views_say_is_one_place() -> None:
-    pages = []
-    for number, tag in ((n, tag) for n in range(3) for tag in ("div", "article")):
+def test_what_only_print_views_say_is_one_place_that_can_be_marked() -> None:
+    """Its elements and addresses may differ; what it says says no copy is another record."""
+    pages, views = [], {"div": "", "article": "h6", "main": "h5", "section": "h5"}
+    for number, (tag, at) in ((n, view) for n in range(3) for view in views.items()):
         said = "".join(f"<{tag}><p>{text(9 * number + part, 40)}</p></{tag}>" for part in range(4))
-        end = f"<h6>As seen by us at 9:{number}</h6>" * (tag == "article")
+        end = f"<{at}>As seen on http://a.example/{number}?as={tag} at 9:0{number}</{at}>" * bool(at)
         pages.append((f"{number}{tag}", f"<title>{number}</title>{said}{end}"))
-    (place,) = Report(stored(pages)).losses.places
-    assert (str(place), place.name) == ("As seen by us at # (2 pages, a.example)", "")
+    (place,) = Report(index := stored(pages)).losses.places
+    assert str(place) == "As seen on # (8 pages, a.example)"
+    for says, left in ("copy", ("As seen", "")), ("different", ("As seen on #", "different")):
+        marks = DedupConfig(exceptions=Exceptions.of([Said(**place.mark, says=says)]))
+        assert [(one.shown, one.says) for one in Report(index, config=marks).losses.places] == [left]
 
 
 def test_a_name_that_ends_other_titles_too_is_no_record() -> None:

@@ -118,6 +118,7 @@ def test_the_changes_lead_from_one_text_to_the_other(a: str, b: str) -> None:
             [(BOTH, "the"), (KEPT, " red"), (COPY, " brown"), (BOTH, " fox ran")],
         ),
         ("灯塔建成", "灯塔完工", [(BOTH, "灯塔"), (KEPT, "建成"), (COPY, "完工")]),
+        ("a.eu/b?c=1.", "a.eu/b?d=1.", [(KEPT, "a.eu/b?c=1"), (COPY, "a.eu/b?d=1"), (BOTH, ".")]),
         ("x, y", "x; y", [(BOTH, "x"), (KEPT, ","), (COPY, ";"), (BOTH, " y")]),
         # A word between two longer changes is none of what stayed.
         (
