@@ -166,8 +166,9 @@ def _show_beside(
 
 def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:
     """Return the texts of two pages compared, None where one is not stored."""
-    one, other = map(why.stored_pages(index), (kept.id, row.id))
-    return compared(one.text, other.text) if one and other else None
+    read = why.stored_pages(index), why.stored_pages(index, is_whole=True)
+    texts = [page.text for pages in read for page in map(pages, (kept.id, row.id)) if page]
+    return compared(*texts) if len(texts) == 4 else None
 
 
 def _as_recorded(row: Row, now: Match) -> Match | Verdict:
@@ -285,6 +286,9 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             _side(name, index, settings) for name in names
         )
         config = settings.config
+        texts = compared(a.text, b.text) if a and b else None
+        if index and row_a and row:
+            texts = _texts_of(index, row_a, row)
         said = [*_crawl_said(index, row, row_a, config)] if index and row else []
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
     found, reasons = why.judged_again(print_a, print_b, config, row if repeats or is_kept else None)
@@ -294,7 +298,6 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     alone = "By these two alone " * bool(said)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     click.secho(f"{alone}{what}: {found.reason}", bold=True)
-    texts = compared(a.text, b.text) if a and b else None
     told = _as_recorded(row, found) if row and repeats else found
     _show_loss(why.loss(told, print_b.words, texts), texts, reasons)
     if not found.is_duplicate:

@@ -220,7 +220,7 @@ class Store(SQLiteFile):
         """Return how much there is."""
         orphans = "SELECT count(*) FROM pages WHERE outcome != 'confirmed' AND outcome = 'orphaned'"
         with self.transaction(writing=False):
-            return Statistics(self.last(), self.fetch(orphans)[0][0], self._bytes())
+            return Statistics(self.last() % IN_RANGE, self.fetch(orphans)[0][0], self._bytes())
 
     def _bytes(self) -> int:
         # What stands in the log beside the file is no more than this once it is copied.

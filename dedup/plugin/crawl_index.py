@@ -195,6 +195,8 @@ class CrawlIndex:
             self._go_on_in(server.detector.run)
             if server.kept_twice:
                 self.counts.add("kept_twice", server.kept_twice)
+            if server.unknown:
+                self.counts.add("not_recorded", server.unknown)
             await asyncio.to_thread(_end, server.detector, reason, sum_up)
         elif detector := self.detector:
             self.detector = None

@@ -62,6 +62,7 @@ class ServerThread:
     ) -> None:
         self.detector = detector  # what is asked now
         self.kept_twice = 0  # so many pages were kept while the server was away, and by others, too
+        self.unknown = 0  # so many that were kept the server does not know at the end
         self._address, self._begin = address, begin
         is_draft = isinstance(detector.index, Draft)
         self._server: Detector | None = None if is_draft else detector
@@ -171,7 +172,7 @@ class ServerThread:
             self._next_look = monotonic() + _NEVER
             logger.error("The index on the server cannot be used: %s", error)
         if ends and self._outage:
-            outage.say_unknown()
+            self.unknown = outage.say_unknown()
             if self._server:
                 with suppress(IndexUnavailable):
                     self._server.index.close()
@@ -254,8 +255,8 @@ class _Outage:
             if found.kept and not row.verdict.kept:  # there is no item of it
                 server.index.ledger.release(found.row)
 
-    def say_unknown(self) -> None:
-        """Log how many pages that were kept the server does not know."""
+    def say_unknown(self) -> int:
+        """Log and return how many pages that were kept the server does not know."""
         numbers = [row for _, row in self._left if row is not None] + self._pending
         rows = self.draft.index.rows_of(numbers)
         kept = sum(row.verdict.kept and row.outcome is not Outcome.RELEASED for row in rows)
@@ -264,6 +265,7 @@ class _Outage:
             "crawl delivers them again",
             kept,
         )
+        return kept
 
 
 def _named(value: Any, at: Detector) -> Any:

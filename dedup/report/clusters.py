@@ -186,11 +186,11 @@ class Report:
                 found.append(f"{counted(answer.scattered, *has)} on other kept pages")
             said = f"{', '.join(found or ['What is lost was not measured'])}."
         if self.unchecked:
-            why = "as not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
+            why = "not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
             if len(losses.texts) == MAX_PAIRS:
-                why = f"as only the {MAX_PAIRS} that lose most are compared"
+                why = f"only the {MAX_PAIRS} that lose most are compared"
             some = counted(self.unchecked, "copy that loses words was", "copies that lose words were")
-            said += f" {some} not checked for records, {why}."
+            said += f" {some} not checked for merged products or events: {why}."
         elif places and self.colour == AMBER:
             said = f"Look at {'this place' if places == 1 else f'these {places} places'}: {said}"
         return said
@@ -289,7 +289,7 @@ class CopyCounts:
             (self.other, "differs in other fields", "differ in other fields"),
         ]
         lost = ", ".join(counted(*one) for one in said if one[0])
-        return f"{told} Of the copies {lost}." if lost else told
+        return f"{told} The other {self.copies:,}: {lost}." if lost else told
 
 
 class Counts:

@@ -80,12 +80,19 @@ class Compared:
         return "" if self.is_cut else lost
 
 
-def compared(kept: str, copy: str) -> Compared:
-    """Return how the first `MAX_TEXT` characters of two texts differ."""
+def compared(kept: str, copy: str, *whole: str) -> Compared:
+    """Return how the first `MAX_TEXT` characters of two texts differ.
+
+    If something was left out of them, *whole* are both with that: what stands in one of these is not
+    said by the other one alone.
+    """
     is_cut = max(len(kept), len(copy)) > MAX_TEXT
     kept, copy = kept[:MAX_TEXT], copy[:MAX_TEXT]
-    one, other = ([_plain(units(line)) for line in text.split("\n")] for text in (kept, copy))
-    known = {KEPT: _known(one, other), COPY: _known(other, one)}
+    one, other, *both = (
+        [_plain(units(line)) for line in text[:MAX_TEXT].split("\n")] for text in (kept, copy, *whole)
+    )
+    there, here = both or (one, other)
+    known = {KEPT: _known(one, here), COPY: _known(other, there)}
     lines = [_without_moved(line, known) for line in _lines(pieces_of(kept, copy))]
     parts = (part for line in lines for of, part in _joined(line) if of == COPY)
     lost = sum(words_in(tokens(ADDRESS.sub(" address ", part))) for part in parts)

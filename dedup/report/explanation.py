@@ -50,15 +50,16 @@ BY_NOW = "by today's settings, without what is known by now to change at each lo
 ESTIMATED = "The rule estimates what is lost by runs of four words: a changed word may count as four."
 
 
-def stored_pages(index: Index) -> Callable[[int], Page | None]:
+def stored_pages(index: Index, *, is_whole: bool = False) -> Callable[[int], Page | None]:
     """Return what gives the stored page of a row of *index*, None where there is none to read.
 
-    That of a page that is unchanged is stored with the row that it had before.  What is known by now to
-    change at each load is left out.
+    That of a page that is unchanged is stored with the row that it had before.  Unless it *is_whole*,
+    what is known by now to change at each load is left out.
     """
     acting = {
         site[:2]: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
         for site in all_noise(index.store)
+        if not is_whole
     }
 
     def page_of(number: int) -> Page | None:

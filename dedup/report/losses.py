@@ -159,6 +159,7 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
     Places that *exceptions* tell of are left out of the texts, as they are when pages are judged.
     """
     marked, stored = noise.MarkedPlaces(exceptions), stored_pages(index)
+    whole = stored_pages(index, is_whole=True)
 
     @cache
     def read(row: int) -> Page | None:
@@ -168,7 +169,8 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
     texts, losing = {}, []
     for kept, copy in pairs:
         if (one := read(kept)) and (other := read(copy)):
-            found = texts[copy] = compared(one.text, other.text)
+            both = [page.text for page in map(whole, (kept, copy)) if page]
+            found = texts[copy] = compared(one.text, other.text, *both)
             row = index.row(copy)
             if found.lost and row.verdict.nowhere != 0:
                 lost = _lost_in(one, other)

@@ -136,7 +136,7 @@ def test_the_summary_says_what_copies_lose(tmp_path: Path) -> None:
 def test_a_crawl_warns_where_no_copy_could_be_checked_for_records(tmp_path: Path) -> None:
     knobs: dict[str, Any] = {KNOBS: {"dedup.settings.STORED": 0}}
     done = items(tmp_path, *WITH_EDITS, **knobs)
-    assert re.search(r"WARNING: .* lose words were not checked for records", done.log)
+    assert re.search(r"WARNING: .* lose words were not checked for merged", done.log)
     assert done.dedup()["unchecked"] == 180 - len(done.items)
 
 

@@ -36,11 +36,11 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    unknown = "2 copies that lose words were not checked for records, as not all texts are stored"
+    unknown = "2 copies that lose words were not checked for merged products or events: not all texts are stored"
     assert lines[0] == f"2 copies lose 1 word each. {unknown} (DEDUP_STORE_PAGES = True stores all)."
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
-        "Of the copies 1 loses nothing, 2 lose 1 word."
+        "The other 3: 1 loses nothing, 2 lose 1 word."
     )
     assert (lines[1], lines[2], lines[7]) == (told, "Runs and sites:", "3 pages dropped in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[3:5]] == [  # type: ignore[union-attr]

@@ -160,7 +160,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     second = Report(index, run=2)
     reasons = [one.reason for one in second.selected()]
     assert reasons == [Reason.UNCHANGED] * 4
-    answer = r"4 pages seen = 1 kept \+ 3 copies as before\. Of the copies 2 lose nothing, 1 loses \d+ words?\."
+    answer = r"4 pages seen = 1 kept \+ 3 copies as before\. The other 3: 2 lose nothing, 1 loses \d+ words?\."
     assert re.fullmatch(answer, told(index, run=2)[1])
     assert re.search(f"<p>{answer}", html(index, run=2))
     entries = entries_of(second)

@@ -18,7 +18,7 @@ from dedup.model.marks import Exceptions, Said
 from dedup.reading.fields import FieldRule, raw_page_of, unjudged_of
 from dedup.reading.noise import Evidence, Gap
 from dedup.report.clusters import AMBER, GREEN, RED, Report
-from dedup.report.diff import COPY
+from dedup.report.diff import BOTH, COPY
 from dedup.report.losses import Example
 from tests.report.reports import judged
 from tests.support.pages import checked, text
@@ -196,6 +196,17 @@ def test_what_changes_at_each_load_is_no_loss() -> None:
     assert told(index) == (GREEN, [])
 
 
+@pytest.mark.parametrize("tags", [("p", "h5"), ("h5", "p")])
+def test_what_is_left_out_of_one_page_is_not_said_by_the_other_alone(tags: tuple[str, str]) -> None:
+    ends = (f"<{tag}>{SAID}</{tag}><{tag}>They closed it at 16:30.</{tag}>" for tag in tags)
+    index = stored((n, f"<title>Coat</title>{end}<p>by {n}") for n, end in enumerate(ends))
+    gap = Gap("html>body>p", ("at",), (".", "$"))
+    put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
+    (texts,) = Report(index).losses.texts.values()
+    spans = [span for line in texts.lines if not isinstance(line, int) for span in line]
+    assert (texts.lost, [span.text for span in spans if span.of != BOTH]) == (1, [" 0", " 1"])
+
+
 def test_what_moves_between_the_same_words_at_another_place_is_no_record() -> None:
     index = index_of("<p class=a>sold 12 pieces", "<p class=a>sold 345 pieces")
     assert told(index)[0] == RED
@@ -253,7 +264,7 @@ def test_what_no_text_can_tell_is_not_called_checked(tmp_path: Path, store: int 
             detector.check(Page.from_html(body, url=f"http://a/{number}", with_places=True))
         report = Report(index)
         left = report.answer.losing - len(report.losses.texts)
-        said = f" {left} copies that lose words were not checked for records, as not all texts are"
+        said = f" {left} copies that lose words were not checked for merged products or events: not all texts are"
     assert report.answer.losing == 19
     assert (left, said in report.verdict) == ({0: 19, 10: 10, None: 0}[store], store is not None)
 
@@ -286,7 +297,7 @@ def test_a_copy_with_another_price_is_not_called_safe(tmp_path: Path, rule: Fiel
     fill(path, items, rule)
     lines = printed(path, "report")
     assert lines[0].startswith("Records may have been merged: 1 copy differs in numbers, codes or")
-    assert lines[1].endswith("Of the copies 1 loses nothing, 2 differ in other fields.")
+    assert lines[1].endswith("The other 3: 1 loses nothing, 2 differ in other fields.")
     assert "  1. field price: 85.0 for 80.0 (2 pages): these may be records" in lines
     assert "    price 85.0 for 80.0" in lines
     assert "    price none for 80.0" in lines
@@ -301,7 +312,7 @@ def test_safe_is_only_what_differs_in_no_field(tmp_path: Path, seed: int) -> Non
     fill(path, items, OF_TEXT)
     kept, *copies = [(item["price"], item["size"]) for item in items]
     other = sum(copy != kept for copy in copies)
-    told = f"Of the copies {19 - other} lose nothing, {other} differ in other fields."
+    told = f"The other 19: {19 - other} lose nothing, {other} differ in other fields."
     assert printed(path, "report")[1].endswith(told)
 
 

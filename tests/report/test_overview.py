@@ -125,7 +125,7 @@ def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
                 detector.check(replace(page(text(1), url), unjudged=f'{{"price":"{price}"}}'))
     answer = Report(index, run=2).answer
     assert str(answer) == (
-        "2 pages seen = 0 kept + 2 exact copies. Of the copies 1 loses nothing, 1 differs in other fields."
+        "2 pages seen = 0 kept + 2 exact copies. The other 2: 1 loses nothing, 1 differs in other fields."
     )
 
 
