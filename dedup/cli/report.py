@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,11 +28,12 @@ from dedup.prints.fingerprinter import DedupConfig
 from dedup.report.clusters import Report
 from dedup.report.export import write_csv, write_jsonl
 from dedup.report.html import page_of
-from dedup.report.text import CLUSTERS, lines
+from dedup.report.text import CLUSTERS, HEADING, lines
 from dedup.settings import read_settings, setting_of
 
 _RECORDS = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMS = {".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".htm": "html"}
+_OTHER_FORMS = (".json", ".ods", ".pdf", ".xls", ".xlsx")
 
 
 def report(
@@ -49,13 +50,16 @@ def report(
 ) -> None:
     """Print or write the runs and the clusters, or what a crawl has changed, or serve them."""
     output = None if output == Path("-") else output
-    form = form or (_FORMS.get(output.suffix.lower()) if output else None)
+    ending = output.suffix.lower() if output else ""
+    form = form or _FORMS.get(ending)
     for told, is_wrong in {
         "the index is named twice: give INDEX or --index": index and other_name,
         "--changes goes with --run, --format jsonl and --output only": is_of_changes
         and (form not in (None, "jsonl") or everything or is_served or domain),
         "--serve goes without --format, --output and --all": is_served
         and (form or output or everything),
+        f"--output {ending}: name it .html, .csv, .jsonl or .txt, or give --format": not form
+        and ending in _OTHER_FORMS,
         "--format html needs --output": form == "html" and output is None,
         "--all goes with text, jsonl and csv": everything and form == "html",
     }.items():
@@ -74,7 +78,10 @@ def report(
             return
         read = _report(there, run, domain)
         if form is None:
-            _tell(read, output, 0 if everything else CLUSTERS)
+            name = index or other_name
+            to_decide = f"To decide: dedup report {f'{shlex.quote(name)} ' if name else ''}--serve"
+            limit, end = 0 if everything else CLUSTERS, to_decide * bool(read.losses.places)
+            _tell(read, output, limit, end=end)
             return
         with options.text_output(output) as file:
             if form == "html":
@@ -96,9 +103,10 @@ def _report(index: Index, run: int | None, domain: str) -> Report:
     return report
 
 
-def _tell(report: Report, output: Path | None, *limit: Any) -> None:
-    """Print the clusters, on a terminal in colours."""
-    styled = (click.style(line, **style) for style, line in lines(report, *limit))
+def _tell(report: Report, output: Path | None, *limit: Any, end: str = "") -> None:
+    """Print the clusters, on a terminal in colours, and then *end*."""
+    told = chain(lines(report, *limit), [(HEADING, end)] * bool(end))
+    styled = (click.style(line, **style) for style, line in told)
     with options.text_output(output) as file:
         while some := list(islice(styled, 1_000)):
             click.echo("\n".join(some), file)

@@ -81,14 +81,15 @@ def all_noise(store: Store) -> list[SiteNoise]:
 def left_out(store: Store, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
     """Return, by host, the places that are left out of its pages, or of the *lines* of one, as shown.
 
-    Each has an example: one of these lines, if there is one with what moves.
+    Each has an example: one of these lines, if there is one that still has what moves.
     """
     found: dict[str, dict[Gap, Evidence]] = {}
     for site in all_noise(store):
         for gap, one in site.gaps.items():
             if one.acts(gap) and (lines is None or gap.stands(lines)):
-                own = filter(gap.spans, Gaps([gap]).leave_out(lines or ()).out.get(gap, ()))
-                found.setdefault(site.host, {})[gap] = one._replace(example=next(own, one.example))
+                out = {gap: [one.example]} if lines is None else Gaps([gap]).leave_out(lines).out
+                own = next(filter(gap.spans, out.get(gap, ())), "")
+                found.setdefault(site.host, {})[gap] = one._replace(example=own)
     return {host: places_shown(gaps) for host, gaps in found.items()}
 
 

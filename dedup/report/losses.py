@@ -121,6 +121,12 @@ class Place:
         return *order, is_added, -len(self.copies)
 
     @property
+    def elements(self) -> str:
+        """In which elements a mark of it is obeyed; "#" stands for what differs."""
+        found = noise.gaps_named(self.name)
+        return printable("; ".join(f"{one.place.replace('>', ' > ')} “{one.shown()}”" for one in found))
+
+    @property
     def mark(self) -> dict[str, str]:
         """What a mark of it has, but for what it says."""
         return {"site": self.host, "page": "", "other": "", "place": self.name}

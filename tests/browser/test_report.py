@@ -144,7 +144,8 @@ def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> Non
         with shown.expect_response("**/marks"):
             place.get_by_role("button", name="These tell pages apart").click()
         assert not place.get_by_text("these may be records").is_visible()
-        assert place.get_by_text("A mark is of all that stands there on a.example: ").is_visible()
+        told = "A mark is of all that stands at # on a.example: html > body > p.size “Size #, red”"
+        assert place.get_by_text(told).is_visible()
         reviewed = "5 of 5 that lose something are reviewed."
         assert shown.locator("#reviewed").inner_text() == reviewed
     (mark,) = read_marks(tmp_path / "pages.marks.csv")[1].places

@@ -247,6 +247,7 @@ def test_a_draft_goes_on_with_what_its_replica_knew(tmp_path: Path) -> None:
                 assert told(draft, KEEP, "a", beside.run) == told(index, KEEP, "a", happening.run)
                 happening.see(*step)
                 beside.see(*step)
+            assert draft.store.statistics().rows == index.store.statistics().rows
 
 
 def seen(index: Index, contents: list[str], config: DedupConfig = KEEP, host: str = "a") -> list[bool]:

@@ -36,8 +36,12 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    unknown = "2 copies that lose words were not checked for merged products or events: not all texts are stored"
-    assert lines[0] == f"2 copies lose 1 word each. {unknown} (DEDUP_STORE_PAGES = True stores all)."
+    unknown = (
+        "2 copies that lose words were not checked for merged products or events: not all texts are"
+    )
+    assert (
+        lines[0] == f"2 copies lose 1 word each. {unknown} stored (DEDUP_STORE_PAGES = True stores all)."
+    )
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
         "The other 3: 1 loses nothing, 2 lose 1 word."
@@ -73,6 +77,8 @@ def test_report_of_a_part(index: Path, arguments: list[object], urls: list[str])
     [
         (["report", "--all", "--format", "html", "-o", "x"], 2, "--all goes with text, jsonl and csv"),
         (["report", "--format", "html"], 2, "--format html needs --output"),
+        (["report", "-o", "x.xlsx"], 2, "--output .xlsx: name it .html, .csv, .jsonl or .txt"),
+        (["report", "--html"], 2, "--output FILE.html"),
         (["report", "--changes", "--all"], 2, "--changes goes with"),
         (["report", "--run", 9], 1, "there is no run 9 in pages.db, the last is 2"),
         (["report", "--run", 2**63], 1, f"there is no run {2**63}"),
