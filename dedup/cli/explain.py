@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from math import inf
-from os.path import isfile
+from os.path import commonprefix, isfile
 from pathlib import Path
 from shlex import quote
 
@@ -21,7 +21,7 @@ from dedup.index.rows import numbers
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.urls import MAX_URL
+from dedup.model.urls import MAX_URL, url_key
 from dedup.model.verdict import Match, Outcome, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.markup import EXCESSES, decode
@@ -89,12 +89,21 @@ def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
 
 
 def _meant(index: Index, name: str) -> str:
-    """Return a question for the URL that is there, if *name* lacks its scheme, or a slash at its end."""
+    """Return a question for the URL that is there, if *name* lacks its scheme, or a slash at its end.
+
+    Else that with most of its beginning, of those in its folder.
+    """
     begins, bare = [""] if _URL.fullmatch(name) else ["http://", "https://"], name.rstrip("/")
     for url in (f"{begin}{bare}{end}" for begin in begins for end in ("", "/")):
         if index.history(url):
             return f"; did you mean {printable(url)}?"
-    return ""
+    key = url_key(name)
+    folder = key[: key.rfind("/") + 1]
+    there = "p.scope IN (SELECT id FROM scopes) AND p.url_key != '' AND p.url_key > ? AND p.url_key < ?"
+    rows = index.store.rows(there, folder, f"{folder}\U0010ffff", limit=rule.MAX_CANDIDATES)
+    found = [row.sighting.url for row in rows] if folder else []
+    near = max(found, key=lambda url: len(commonprefix((name, url))), default="")
+    return f"; the nearest there is {printable_url(near, LONGEST_URL)}" if near else ""
 
 
 def _newest(rows: list[Row]) -> Row:
@@ -205,7 +214,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
     last, again = own.id if own else inf, why.Again(index, config)
     page = again.print_of(own) if own else page
-    near = _near(index, page, own, config)
+    near = _near(index, page, own)
     near.sort(key=lambda row: (row.id > last, rule.nearness(page, row.as_canonical())))
     judge = again.judge(own, page) if own else lambda kept, _: rule.match(kept, page, config)
     if not near:
@@ -220,7 +229,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         lost = why.loss(how, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
         most = again.most(own, how.finding)[0] if own else int(rule.allowed_words(page, config))
-        what = "met later, not compared" if row.id > last else why.briefly(how, most)
+        what = "met later, not compared" if row.id > last else why.briefly(how, most, config)
         click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*_bits(how), lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
         click.echo(f"and {len(near) - _MOST_NEAR:,} more")
@@ -235,9 +244,9 @@ def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list
     return [row for row in near if row.sighting.group == group and row.sighting.identity != name]
 
 
-def _near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> list[Row]:
-    """Return the pages kept that are like *page*, and some that have the title of its *own* row."""
-    near = _others(index, page, own, config.max_distance)
+def _near(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
+    """Return the pages kept that are like *page*, and those that have the title of its *own* row."""
+    near = _others(index, page, own, _FAR)
     prints = [row.sighting.fingerprint for row in near]
     alike = rule.are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]
@@ -245,7 +254,7 @@ def _near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig)
     if own and (seen := own.sighting).title:
         known = numbers(row.id for row in found)
         same = f"p.listed AND p.title = ? AND p.url_key != ? AND p.id NOT IN {known}"
-        rows = index.store.rows(same, seen.title, seen.url_key, limit=_MOST_NEAR)
+        rows = index.store.rows(same, seen.title, seen.url_key, limit=rule.MAX_CANDIDATES)
         found += [row for row in rows if row.sighting.group == seen.group]
     return found
 

@@ -25,6 +25,7 @@ from dedup.rule.decide import STRANGER
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+_BY_LESS = "The crawl measured {} bits; since then other text is left out, so today it would be kept."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 # What becomes of duplicates, by the action of their run, for programs, stats and people.
@@ -33,6 +34,7 @@ WOULD_DROP = "let through"
 # Why a page was kept beside another one, by what was found, in a few words and as a sentence.
 _BRIEFLY = dict.fromkeys((rule.LOST, rule.MUCH), "loses over {allowed} words")
 _BRIEFLY |= {rule.SERIES: "of one series", rule.NEW_PAIRS: "says what is new"}
+_BRIEFLY |= {rule.NO_CANDIDATE: "too far: {bits} bits, {near} allowed"}
 _BESIDE = {
     rule.LOST: "the rule takes it to lose {lost}, more than the {allowed} that it may lose",
     rule.MUCH: "the rule takes it to lose {lost}; it has about {own:.0f} of its own (not common on its "
@@ -148,6 +150,13 @@ def judged_again(
         end = _BY_TWO
     elif row and not found.is_duplicate and is_near and row.verdict.finding in rule.BY_SITE:
         end = _BY_SITE
+    elif (
+        row
+        and is_near
+        and found.finding == rule.NO_CANDIDATE
+        and row.verdict.content_distance != found.content_distance
+    ):
+        end = _BY_LESS.format(row.verdict.content_distance)
     return found, [*[_AGAIN] * is_near, found.sentence, end]
 
 
@@ -203,10 +212,11 @@ def _kept_beside(again: Again, row: Row, nearest: Row) -> str:
     return f"{beside}: {by_now}."
 
 
-def briefly(found: Match, most: int) -> str:
+def briefly(found: Match, most: int, config: DedupConfig) -> str:
     """Return in a few words what was *found* of a page, which may lose so many words at *most*."""
     told = _BRIEFLY.get(found.finding) or found.finding.replace("_", " ")
-    return "a copy" if found.is_duplicate else told.format(allowed=most)
+    numbers = {"allowed": most, "bits": found.content_distance, "near": config.max_distance}
+    return "a copy" if found.is_duplicate else told.format(**numbers)
 
 
 def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:

@@ -1,6 +1,7 @@
 """What `dedup explain` says of a page is what the crawl decided; what the rule says today stands beside it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,7 +16,7 @@ from dedup.model.marks import Exceptions, Said
 from dedup.reading.noise import Evidence, Gap
 from dedup.report.changes import Changes
 from dedup.report.clusters import Report
-from dedup.report.explanation import judged_again
+from dedup.report.explanation import briefly, judged_again
 from dedup.report.export import record_of
 from dedup.rule import match
 from dedup.rule.match import OUTRIGHT
@@ -66,6 +67,20 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
     _, again = judged_again(*prints, DedupConfig(), row)
     assert again[0].startswith("Judged again now, by these two pages alone")
     assert again[1:] == judged_again(*prints, DedupConfig())[1]
+    far = replace(prints[1], content_simhash=0xFFFF, structure_simhash=0xFFFF)
+    found, again = judged_again(prints[0], far, DedupConfig(), row)
+    assert briefly(found, 15, DedupConfig()) == f"too far: {found.content_distance} bits, 10 allowed"
+    assert again[-1].startswith(
+        f"The crawl measured {copy.content_distance} bits; since then other text"
+    )
+
+
+def test_the_nearest_of_all_with_its_title_is_the_first(tmp_path: Path) -> None:
+    path, coats = tmp_path / "pages.db", [*(text(n, 600) for n in range(2, 14)), edited(1, 240, 600)]
+    pages = [
+        replace(page(said, f"{ONE}{n}"), title="Coat") for n, said in enumerate([*coats, text(1, 600)])
+    ]
+    assert re.search(rf" page\n +\d+ +0  240 of 600 words .* not alike +{ONE}12  ", kept(path, *pages))
 
 
 def kept(path: Path, *pages: Page, said: str = "", **config: Any) -> str:
