@@ -102,7 +102,7 @@ def _meant(index: Index, name: str) -> str:
     there = "p.scope IN (SELECT id FROM scopes) AND p.url_key != '' AND p.url_key > ? AND p.url_key < ?"
     rows = index.store.rows(there, folder, f"{folder}\U0010ffff", limit=rule.MAX_CANDIDATES)
     found = [row.sighting.url for row in rows] if folder else []
-    near = max(found, key=lambda url: len(commonprefix((name, url))), default="")
+    near = max(found, key=lambda url: len(commonprefix((name, url))), default="")  # noqa: RUF071
     return f"; the nearest there is {printable_url(near, LONGEST_URL)}" if near else ""
 
 
