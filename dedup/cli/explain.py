@@ -218,9 +218,15 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     near.sort(key=lambda row: (row.id > last, rule.nearness(page, row.as_canonical())))
     judge = again.judge(own, page) if own else lambda kept, _: rule.match(kept, page, config)
     if not near:
-        _show_nearest(index, page, own, config)
+        click.echo("no other page kept is like it")
+        others = (row for row in _others(index, page, own) if row.id <= last)
+        found = (
+            (rule.match(again.print_of(row), page, config).similarity, -row.id, row) for row in others
+        )
+        near = [row for likeness, _, row in sorted(found)[-1:] if likeness >= _LEAST]
+    if not near:
         return
-    click.echo(f"Pages kept that are like it, or have its title, judged again {why.BY_NOW}")
+    click.echo(f"Pages kept that are like it, have its title, or are nearest, judged again {why.BY_NOW}")
     click.echo("(content, structure: of 64 bits so many differ; in brackets what the rule estimates):")
     click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
     for row in near[:_MOST_NEAR]:
@@ -230,14 +236,15 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
         most = again.most(own, how.finding)[0] if own else int(rule.allowed_words(page, config))
         what = "met later, not compared" if row.id > last else why.briefly(how, most, config)
-        click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*_bits(how), lost, what, _named(row)))
+        bits = ["-" if one is None else one for one in (how.content_distance, how.structure_distance)]
+        click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*bits, lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
         click.echo(f"and {len(near) - _MOST_NEAR:,} more")
 
 
-def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list[Row]:
-    """Return the pages kept within so many bits of *page*, but for versions of its *own*."""
-    near = index.near(page, max_distance=most, limit=rule.MAX_CANDIDATES)
+def _others(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
+    """Return the pages kept that are not far from *page*, but for versions of its *own*."""
+    near = index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
     if not own:
         return near
     group, name = own.sighting.group, own.sighting.identity
@@ -246,7 +253,7 @@ def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list
 
 def _near(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
     """Return the pages kept that are like *page*, and those that have the title of its *own* row."""
-    near = _others(index, page, own, _FAR)
+    near = _others(index, page, own)
     prints = [row.sighting.fingerprint for row in near]
     alike = rule.are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]
@@ -257,27 +264,6 @@ def _near(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
         rows = index.store.rows(same, seen.title, seen.url_key, limit=rule.MAX_CANDIDATES)
         found += [row for row in rows if row.sighting.group == seen.group]
     return found
-
-
-def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
-    """Print which page kept is most like *page* where none is near enough, and why it is not."""
-    again = why.Again(index, config)
-    click.echo("no other page kept is like it")
-    others = (row for row in _others(index, page, own, _FAR) if not own or row.id <= own.id)
-    found = ((rule.match(again.print_of(row), page, config), row) for row in others)
-    how, row = max(found, key=lambda one: (one[0].similarity, -one[1].id), default=(None, None))
-    if not how or not row or how.similarity < _LEAST:
-        return
-    bits = " Of 64 bits {} differ by content (at most {} may), and {} by structure (at most {})."
-    of, most = _bits(how), (config.max_distance, rule.STRUCTURE_MAX_DISTANCE)
-    far = "" if how.finding == rule.NO_CANDIDATE else bits.format(of[0], most[0], of[1], most[1])
-    click.echo(f"  nearest  {_named(row)}\n  {how.sentence}{far}")
-    if own and (texts := _texts_of(index, row, own)):
-        click.echo(f"  loses    {texts.told}")
-
-
-def _bits(how: Match) -> list[int | str]:
-    return ["-" if one is None else one for one in (how.content_distance, how.structure_distance)]
 
 
 def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:

@@ -19,9 +19,9 @@ from dedup.model.errors import printable
 from dedup.reading.tokens import UNSPACED, tokens, words_in
 
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
-_LONGEST_EQUAL = 60  # units; of a longer equal stretch only the ends are shown
-_END = 25  # units of such an end
-_AROUND = 6  # words of such an end where a line is told in short
+# Of an equal stretch that is longer than both only the ends are shown, so many units of each; where a
+# line is told in short, fewer.
+_END, _AROUND = 25, 6
 _FEW = 10  # units of equal lines that are not left out
 _RUN = 4  # words in a row; if the other text has them elsewhere, they were moved and are not lost
 # Whose a part of a text is.
@@ -202,18 +202,15 @@ def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
             yield from some if omitted < _FEW else [omitted]
 
 
+def ends_of(text: str, most: int = _AROUND) -> str:
+    """Return *text*, of a long one the first and the last units, so many at *most* of each."""
+    parts = units(text)
+    ends = f"{''.join(parts[:most])} … {''.join(parts[-most:]).strip()}"
+    return text if len(parts) <= 2 * most else ends
+
+
 def _shortened(span: Span) -> Span:
-    parts = units(span.text)
-    if span.of != BOTH or len(parts) <= _LONGEST_EQUAL:
-        return span
-    return Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", BOTH)
-
-
-def ends_of(text: str) -> str:
-    """Return *text*, of a long one the first and the last words."""
-    words, ends = text.split(" "), slice(_AROUND, -_AROUND)
-    words[ends] = ["…"] if words[ends] else []
-    return " ".join(words)
+    return Span(ends_of(span.text, _END), BOTH) if span.of == BOTH else span
 
 
 def _visible(parts: Pieces) -> Iterator[Span]:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, combinations, groupby, islice, pairwise, takewhile
+from itertools import chain, combinations, islice, pairwise, takewhile
 from typing import Any, NamedTuple
 
 from dedup.index import Index, Row
@@ -22,7 +22,7 @@ from dedup.reading.noise import Gap, Gaps, Line
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
-from dedup.report.diff import ADDRESS, BOTH, COPY, KEPT, Compared, MarkedLine, compared, ends_of
+from dedup.report.diff import ADDRESS, COPY, KEPT, Compared, MarkedLine, compared, ends_of
 from dedup.report.explanation import differing, stored_pages, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
@@ -180,8 +180,8 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             row = index.row(copy)
             if found.lost and row.verdict.nowhere != 0:
                 lost = _lost_in(one, other)
-                view = {} if lost else _lost_with(other, found.lost_parts)
-                losing.append(_Pair(row, kept, lost or view, bool(view)))
+                of_view = {} if lost else _lost_with(other, found.lost_parts)
+                losing.append(_Pair(row, kept, lost or of_view, not lost))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
         differs = differing(kept_row, row)
@@ -213,10 +213,7 @@ class _Phrase(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """The row of a *copy* and of the page *kept*, and what is lost in each gap.
-
-    The copy of one that *is_view* has other elements.
-    """
+    """A *copy* (that *is_view* if in other elements), the page *kept* (a row), and what is lost."""
 
     copy: Row
     kept: int
@@ -303,13 +300,7 @@ def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
     return lines if gap.is_line else chain.from_iterable(chain.from_iterable(map(gap.said, lines)))
 
 
-class _Chosen(NamedTuple):
-    """Gaps of one place, as they are *shown*, the *pairs* that differ there, and *examples* by line."""
-
-    shown: str
-    gaps: list[Gap]
-    pairs: list[_Pair]
-    examples: dict[MarkedLine, Example]
+_Chosen = tuple[str, list[Gap], list[_Pair], list[Example]]  # how it is shown, gaps, pairs, examples
 
 
 def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
@@ -322,7 +313,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         host = pair.copy.sighting.host
         for key in sorted({(host, gap.place) for gap in pair.found}):
             groups[key].append(pair)
-    found: defaultdict[tuple[str, str, bool], list[_Chosen]] = defaultdict(list)
+    found = defaultdict[tuple[str, str, bool], list[_Chosen]](list)
     for (host, place), members in groups.items():
         marked = {gap: gaps for site, gaps, _ in marks if site == host for gap in gaps}
         for gaps, some in _chosen(place, members, marked):
@@ -333,22 +324,25 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
             # Of a sentence with an address, what is before that: what follows differs by chance.
             lost = " ".join(span.text for line in lines for span in line if span.of == COPY)
             begins = re.split(rf"#|{ADDRESS.pattern}", shown)[0] if ADDRESS.search(lost) else ""
-            found[host, begins or shown, is_place].append(_Chosen(shown, gaps, some, lines))
+            found[host, begins or shown, is_place].append((shown, gaps, some, [*lines.values()]))
     for (host, _, is_place), same in found.items():
-        gaps = [*dict.fromkeys(chain.from_iterable(one.gaps for one in same))]
-        some = [*{pair.copy.id: pair for one in same for pair in one.pairs}.values()]
-        here = [(pair, gap) for pair in some for gap in pair.found if gap in gaps]
-        said = [pair.found[gap] for pair, gap in here]
+        gaps = [*dict.fromkeys(gap for _, some, _, _ in same for gap in some)]
+        here = [(one, gap) for _, _, some, _ in same for one in some for gap in one.found if gap in gaps]
+        copies = sorted({pair.copy.id for pair, _ in here})
         # What all copies say alike, but for the time, tells none of them apart.
+        said = [pair.found[gap] for pair, gap in here]
         told = {(*_NO_VALUE.sub("", one.words).split(),) for one in said}
         tells = any(one.is_other for one in said) or len(told) > 1
-        records = [*dict.fromkeys(pair.copy.id for pair, gap in here if is_record(pair, gap))]
-        records = records if tells and 2 * len(records) >= len(some) else []
+        records = sorted({pair.copy.id for pair, gap in here if is_record(pair, gap)}) if tells else []
         name = noise.place_name(gaps) if is_place else ""
-        copies, mark = sorted(one.copy.id for one in some), says.get((host, name), "")
-        shown = min((one.shown for one in same), key=len)
-        examples = {line: found for one in same for line, found in one.examples.items()}
-        yield Place(shown, host, copies, [*examples.values()][:EXAMPLES], name, mark, records)
+        shown, examples = (
+            min((one[0] for one in same), key=len),
+            [one for *_, some in same for one in some],
+        )
+        yield Place(
+            *(shown, host, copies, examples[:EXAMPLES], name, says.get((host, name), "")),
+            records if 2 * len(records) >= len(copies) else [],
+        )
 
 
 def _chosen(
@@ -390,9 +384,8 @@ def _chosen(
 
 def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
     """Return *best* and the gaps beside it: those between what stays in all lines of *pairs*."""
-    before = [line for pair in pairs for line in pair.found[best].before]
-    said = [*before, *chain.from_iterable(pair.found[best].lines for pair in pairs)]
-    others = noise.gaps_among(best.place, said) if any(before) and not best.is_line else set()
+    said = [*chain(*((*pair.found[best].before, *pair.found[best].lines) for pair in pairs))]
+    others = noise.gaps_among(best.place, said) if all(said) and not best.is_line else set()
     return [best, *sorted(others - {best})]
 
 
@@ -411,7 +404,13 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     if gaps[0].place.endswith(_CELL):
         return printable(", ".join(gap.shown() for gap in gaps), _LONGEST)
     own = [[span for span in one.line if span.of != KEPT] for one in examples]
-    named = [said for one in examples if re.search(r"\w", said := _with_signs(one.line))]
+    signs = (
+        "".join(
+            " " * span.text.startswith(" ") + _LOST if span.of == COPY else span.text for span in line
+        )
+        for line in own
+    )
+    named = [said.strip() for said in signs if re.search(r"\w", said)]
     best = max(named, key=lambda said: said.count(_LOST), default="")
     stays = max(("".join(part.split()) for part in best.split(_LOST)), key=len)
     texts = ["".join("".join(span.text for span in line).split()) for line in own]
@@ -430,18 +429,6 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
         said = " ".join(span.text.strip() for span in examples[0].line if span.of == COPY)
         shown = f"{' > '.join(gaps[0].place.split('>')[-2:])} “{said}”" + ", …" * (len(examples) > 1)
     return printable(shown, _LONGEST)
-
-
-def _with_signs(line: MarkedLine) -> str:
-    """Return a line of the copy with `_LOST` for what it alone has."""
-    said = ""
-    for is_both, spans in groupby(line, key=lambda span: span.of == BOTH):
-        first, *more = spans
-        if is_both:
-            said += first.text
-        elif COPY in {span.of for span in (first, *more)}:
-            said += " " * first.text.startswith(" ") + _LOST
-    return said.strip()
 
 
 # Records

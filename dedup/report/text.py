@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from os.path import abspath, isfile
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,17 +43,11 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield HEADING, report.verdict
     yield HEADING, str(answer)
     yield from places(report, most)
-    if report.copied:
-        yield HEADING, report.copied_sentence
-    for pair in report.copied[:most]:
-        url, other = (printable_url(row.sighting.url, MAX_URL) for row in report.index.rows_of(pair))
-        yield QUIET, f"  {url}  like  {other}"
-    yield from _more(report.copied, most)
+    pairs = (map(_url, report.index.rows_of(pair)) for pair in report.copied[:most])
+    yield from _listed(report.copied_sentence, map("  like  ".join, pairs), report.copied, most)
     left_out = [f"{host}: {place}" for host, some in report.left_out.items() for place in some]
-    if left_out:
-        yield HEADING, "Left out of pages, as it changes at each load (in brackets; see dedup places):"
-    yield from ((QUIET, f"  {place}") for place in left_out[:most])
-    yield from _more(left_out, most)
+    what = "Left out of pages, as it changes at each load (in brackets; see dedup places):"
+    yield from _listed(what, left_out[:most], left_out, most)
     yield HEADING, "Runs and sites:"
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
@@ -85,16 +79,23 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
             if shown := _differing(example):
                 yield LOSS, f"     {shown}"
         for example in place.examples[:1]:
-            rows = (report.index.row(row) for row in (example.copy, example.kept))
-            yield QUIET, "     " + " for ".join(printable_url(row.sighting.url, MAX_URL) for row in rows)
+            yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
     yield from _more(losses.places, most)
-    if report.scattered:
-        many = counted(len(report.scattered), "copy", "copies")
-        yield HEADING, f"Words on other kept pages, on one or on several ({many}):"
-    for row in report.index.rows_of(report.scattered[:most]):
-        yield PAGE, f"  {printable_url(row.sighting.url, MAX_URL)}"
-        yield QUIET, f"    {report.told_loss(row)}"
-    yield from _more(report.scattered, most)
+    rows = report.index.rows_of(report.scattered[:most])
+    told = (line for row in rows for line in (_url(row), f"  {report.told_loss(row)}"))
+    what = f"on one or on several ({counted(len(report.scattered), 'copy', 'copies')}):"
+    yield from _listed(f"Words on other kept pages, {what}", told, report.scattered, most)
+
+
+def _url(row: Row) -> str:
+    return printable_url(row.sighting.url, MAX_URL)
+
+
+def _listed(what: str, told: Iterable[str], found: Sized, most: int | None) -> Iterator[ToldLine]:
+    """Yield *what* was *found*, if anything was, what is *told* of the first, and how many more."""
+    yield from [(HEADING, what)] * bool(found)
+    yield from ((QUIET, f"  {one}") for one in told)
+    yield from _more(found, most)
 
 
 def _more(found: Sized, most: int | None) -> Iterator[ToldLine]:
@@ -125,9 +126,9 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
     yield TITLE, report.title(kept) or "(no title)"
     fates = [report.told_fate(row) for row in (kept, *copies)]
     width = max(map(len, fates))
-    yield PAGE, f"  {fates[0]:<{width}}  {printable_url(kept.sighting.url, MAX_URL)}"
+    yield PAGE, f"  {fates[0]:<{width}}  {_url(kept)}"
     for row, fate in zip(copies, fates[1:], strict=True):
-        yield PAGE, f"  {fate:<{width}}  {printable_url(row.sighting.url, MAX_URL)}"
+        yield PAGE, f"  {fate:<{width}}  {_url(row)}"
         words = report.losses.words(row.id)
         is_lost = report.lost(row) != 0 and row.verdict.nowhere
         yield LOSS if is_lost else QUIET, f"    {report.told_loss(row)}{f': {words}' if words else ''}"

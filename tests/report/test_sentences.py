@@ -68,7 +68,7 @@ def test_what_is_lost_is_what_the_page_kept_has_nowhere(kept: str, copy: str, lo
 def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     words = text(1).split()
     shown = compared(" ".join(words), " ".join([*words, "more"]))
-    equal = Span(f"{' '.join(words[:25])} […] {' '.join(words[-25:])}", BOTH)
+    equal = Span(f"{' '.join(words[:25])} … {' '.join(words[-25:])}", BOTH)
     assert shown.lines == ((equal, Span(" more", COPY)),)
     assert compared("a" * diff.MAX_TEXT, "b" * (diff.MAX_TEXT + 1)).is_cut
 
