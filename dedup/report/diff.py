@@ -83,8 +83,7 @@ class Compared:
 def compared(kept: str, copy: str, *whole: str) -> Compared:
     """Return how the first `MAX_TEXT` characters of two texts differ.
 
-    If something was left out of them, *whole* are both with that: what stands in one of these is not
-    said by the other one alone.
+    *whole* are both with what was left out of them: nothing that stands there is the other's alone.
     """
     is_cut = max(len(kept), len(copy)) > MAX_TEXT
     kept, copy = kept[:MAX_TEXT], copy[:MAX_TEXT]

@@ -17,6 +17,7 @@ from dedup.model.errors import moment, printable, printable_url
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import Reason
+from dedup.reading.noise import gaps_named
 from dedup.report.clusters import TO_MARK, Report
 from dedup.report.diff import MAX_TEXT
 from dedup.report.losses import MAX_PAIRS
@@ -67,6 +68,9 @@ def page_of(report: Report, *, name: str = "", token: str = "") -> str:
         digest=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
+        elements=lambda name: printable(
+            "; ".join(f"{gap.place.replace('>', ' > ')} “{gap.shown()}”" for gap in gaps_named(name))
+        ),
     )
 
 

@@ -121,12 +121,6 @@ class Place:
         return *order, is_added, -len(self.copies)
 
     @property
-    def elements(self) -> str:
-        """In which elements a mark of it is obeyed; "#" stands for what differs."""
-        found = noise.gaps_named(self.name)
-        return printable("; ".join(f"{one.place.replace('>', ' > ')} “{one.shown()}”" for one in found))
-
-    @property
     def mark(self) -> dict[str, str]:
         """What a mark of it has, but for what it says."""
         return {"site": self.host, "page": "", "other": "", "place": self.name}
@@ -179,9 +173,8 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             found = texts[copy] = compared(one.text, other.text, *both)
             row = index.row(copy)
             if found.lost and row.verdict.nowhere != 0:
-                lost = _lost_in(one, other)
-                of_view = {} if lost else _lost_with(other, found.lost_parts)
-                losing.append(_Pair(row, kept, lost or of_view, not lost))
+                lost = _lost_in(one, other) or _lost_with(other, found.lost_parts)
+                losing.append(_Pair(row, kept, lost))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
         differs = differing(kept_row, row)
@@ -198,13 +191,14 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
 class _Phrase(NamedTuple):
     """What a copy says in a gap and the page kept does not, and all lines of both that have it.
 
-    *words* are without addresses.  If it *is_other* the page kept says something else there.
+    *words* are without addresses.  If it *is_other* the page kept says something else there,
+    and None says that the copy has other elements.
     """
 
     words: str
     before: Sequence[str]
     lines: Sequence[str]
-    is_other: bool
+    is_other: bool | None
 
     @property
     def own(self) -> set[str]:
@@ -213,12 +207,11 @@ class _Phrase(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """A *copy* (that *is_view* if in other elements), the page *kept* (a row), and what is lost."""
+    """The row of a *copy* and of the page *kept*, and what is lost in each gap."""
 
     copy: Row
     kept: int
     found: dict[Gap, _Phrase]
-    is_view: bool
 
 
 def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
@@ -267,7 +260,7 @@ def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
         rest = line.replace(part, "")
         stays = rest if re.search(r"\w", rest) else " ".join(_TOKEN.findall(line)[:2])
         gaps = noise.gaps_among(place, [line, stays]) if place else set()
-        said = _Phrase(ADDRESS.sub(" ", part), (rest,), (line,), False)
+        said = _Phrase(ADDRESS.sub(" ", part), (rest,), (line,), None)
         found |= dict.fromkeys(gaps or [Gap("", heading=re.sub(r"\d+", "#", part))], said)
     return found
 
@@ -460,8 +453,8 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
         said, lines = pair.found[gap].words, pair.found[gap].lines
-        is_drawn = pair.is_view or any(_is_drawn(gap, line) for line in lines)
-        if is_drawn or not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
+        is_view = pair.found[gap].is_other is None
+        if is_view or any(_is_drawn(gap, line) for line in lines) or not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
             return False
         if len(lines) == 1 and (gap.place.endswith(_CELL) or not gap.is_line):
             for word, kind in _words(said, _NO_VALUE):
