@@ -454,7 +454,11 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
     def is_record(pair: _Pair, gap: Gap) -> bool:
         said, lines = pair.found[gap].words, pair.found[gap].lines
         is_view = pair.found[gap].is_other is None
-        if is_view or any(_is_drawn(gap, line) for line in lines) or not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
+        if (
+            is_view
+            or any(_is_drawn(gap, line) for line in lines)
+            or not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap))
+        ):
             return False
         if len(lines) == 1 and (gap.place.endswith(_CELL) or not gap.is_line):
             for word, kind in _words(said, _NO_VALUE):

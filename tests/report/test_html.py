@@ -44,6 +44,8 @@ def cells(report: str) -> list[list[str]]:
 
 def test_what_is_left_out_is_said_for_each_host_that_has_pages_here() -> None:
     index = MemoryIndex()
+    assert cells(html(index)) == []
+    assert "There is no page: nothing was judged" in html(index)
     gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
     for host in ("a.example", "other.example"):
         put_noise(index.store, SiteNoise("", host, 1, {gap: Evidence(moved=5)}))
@@ -192,12 +194,6 @@ def test_texts_shown_are_of_copies_that_lose_most(index: Path, monkeypatch: pyte
     shown = [lost[row] for row in compared]
     assert sorted(shown, reverse=True) == sorted(lost.values(), reverse=True)[: len(shown)]
     assert len(shown) == 9
-
-
-def test_an_empty_index_has_a_report() -> None:
-    report = html(MemoryIndex())
-    assert cells(report) == []
-    assert "There is no page: nothing was judged" in report
 
 
 def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:

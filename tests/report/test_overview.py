@@ -1,6 +1,7 @@
 """The figures of a report are those that plain loops over the rows give."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -177,34 +178,35 @@ def test_a_page_without_a_title_goes_by_how_its_text_begins() -> None:
     assert told(index)[6].startswith("Tides in May ")
 
 
-@pytest.mark.parametrize(("changed", "is_told"), [(30, True), (19, False)])
-def test_where_most_pages_changed_a_list_beside_them_is_thought_of(changed: int, is_told: bool) -> None:
+def changes_of(days: Callable[[int, int], str], pages: int, *, stores: bool) -> str:
+    """Return what is said of the second of two crawls of so many *pages*, by their HTML on each day."""
     with MemoryIndex() as index:
         for day in range(2):
-            with Detector(index) as detector:
+            with Detector(index, DedupConfig(store_pages=stores)) as detector:
                 detector.visit("a.example")
-                for number in range(40):
-                    said = text(number) + " later" * (day and number < changed)
-                    detector.check(page(said, f"http://a.example/{number}"))
-        said = in_a_line(index, 2)
+                for n in range(pages):
+                    url = f"http://a.example/{n}"
+                    detector.check(Page.from_html(days(day, n), url=url, with_places=True))
+        return in_a_line(index, 2)
+
+
+@pytest.mark.parametrize(("changed", "is_told"), [(30, True), (19, False)])
+def test_where_most_pages_changed_a_list_beside_them_is_thought_of(changed: int, is_told: bool) -> None:
+    said = changes_of(lambda day, n: text(n) + " later" * (day and n < changed), 40, stores=False)
     assert f" {changed} changed, 0 moved, {40 - changed} unchanged" in said
     assert ("name it in DEDUP_IGNORE" in said) is is_told
 
 
-@pytest.mark.parametrize(
-    ("beside", "advice"), [(True, 'in div.pod: DEDUP_IGNORE = "div.pod" '), (False, "")]
-)
-def test_the_list_beside_which_most_pages_changed_is_named(beside: bool, advice: str) -> None:
+@pytest.mark.parametrize("beside", [True, False])
+def test_the_list_beside_which_most_pages_changed_is_named(beside: bool) -> None:
     """What the pages are about is never proposed to be left out."""
-    with MemoryIndex() as index:
-        for day in range(2):
-            with Detector(index, DedupConfig(store_pages=True)) as detector:
-                for number in range(25):
-                    said = text(number + 100 * day * (not beside), 80)
-                    pod = f"<div class=pod><h3>News of {day}</h3><p class=price>{day}.50</p></div>"
-                    body = f"<div id=content><p class=price>9.90</p><p>{said}</p></div>{pod}"
-                    url = f"http://a.example/{number}"
-                    detector.check(Page.from_html(body, url=url, with_places=True))
-        said = in_a_line(index, 2)
+
+    def body(day: int, n: int) -> str:
+        pod = f"<div class=pod><h3>News of {day}</h3><p class=price>{day}.50</p></div>"
+        said = text(n + 100 * day * (not beside), 80)
+        return f"<div id=content><p class=price>9.90</p><p>{said}</p></div>{pod}"
+
+    advice = 'in div.pod: DEDUP_IGNORE = "div.pod" ' * beside
+    said = changes_of(body, 25, stores=True)
     assert ("25 of 25 pages compared changed only " + advice in said) is beside
     assert ("name it in DEDUP_IGNORE" in said) is not beside
