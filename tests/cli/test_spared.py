@@ -84,23 +84,11 @@ def test_an_index_or_another_database_is_spared(folder: Path, name: str, output:
 
 @pytest.mark.parametrize(
     ("files", "output"),
-    [
-        (["feed.jsonl"], "feed.jsonl"),
-        (["feed.jsonl"], "link to feed.jsonl"),
-        (["link to feed.jsonl"], "feed.jsonl"),
-        (["feed.jsonl"], "hard feed.jsonl"),
-        (["html", "feed.jsonl"], "here/feed.jsonl"),
-        (["."], "feed.jsonl"),
-        (["here"], "hard feed.jsonl"),
-        (["html"], "html"),
-        (["html"], "html/page.html"),
-        (["html"], "link to html"),
-        (["html"], "link to html/page.html"),
-        (["link to html"], "html"),
-        (["html"], "html/unique"),
-        (["html"], "link to html/a/unique"),
-        (["html"], "html/empty"),
-    ],
+    [(["feed.jsonl"], output) for output in ("feed.jsonl", "link to feed.jsonl", "hard feed.jsonl")]
+    + [(["link to feed.jsonl"], "feed.jsonl"), (["html", "feed.jsonl"], "here/feed.jsonl")]
+    + [(["."], "feed.jsonl"), (["here"], "hard feed.jsonl"), (["link to html"], "html")]
+    + [(["html"], f"{at}html{name}") for at in ("", "link to ") for name in ("", "/page.html")]
+    + [(["html"], output) for output in ("html/unique", "link to html/a/unique", "html/empty")],
 )
 def test_an_input_is_spared(folder: Path, files: list[str], output: str) -> None:
     Path("html/empty").mkdir()

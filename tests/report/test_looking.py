@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dedup import DedupConfig, Page, SQLiteIndex, compare, fingerprint
+from dedup import Detector, Page, SQLiteIndex, compare
 from tests.report.reports import judged
 from tests.report.test_cli import run
 from tests.support.crawling import bounds
-from tests.support.pages import edited, find_or_add, of_another_recipe, page, text, told_elsewhere
+from tests.support.pages import edited, of_another_recipe, page, text, told_elsewhere
 
 BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 
@@ -72,14 +72,11 @@ def test_words_are_counted_where_texts_are_stored(index: Path, stored: Path) -> 
 )
 def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: str, fate: str) -> None:
     path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index:
-        crawl = index.runs.begin("first", action=action)
+    with SQLiteIndex(path) as index, Detector(index, action=action) as detector:
         for number in (1, 2):
-            seen = fingerprint(page(" ".join(text(1).split()[:-number])))
-            find_or_add(index, seen, f"http://a.example/{number}", run=crawl, config=DedupConfig())
-    assert (f"near_duplicate. It was {fate}: its text is nearly that of a page that was kept.") in run(
-        "explain", "http://a.example/2", path
-    ).output
+            detector.check(page(" ".join(text(1).split()[:-number]), f"http://a.example/{number}"))
+    said = f"near_duplicate. It was {fate}: its text is nearly that of a page that was kept."
+    assert said in run("explain", "http://a.example/2", path).output
 
 
 def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
