@@ -204,7 +204,7 @@ def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
 def ends_of(text: str, most: int = _AROUND) -> str:
     """Return *text*, of a long one the first and the last units, so many at *most* of each."""
     parts = units(text)
-    ends = f"{''.join(parts[:most])} … {''.join(parts[-most:]).strip()}"
+    ends = f"{''.join(parts[:most])} … {''.join(parts[-most:]).lstrip()}"
     return text if len(parts) <= 2 * most else ends
 
 

@@ -69,7 +69,10 @@ def page_of(report: Report, *, name: str = "", token: str = "") -> str:
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
         elements=lambda name: printable(
-            "; ".join(f"{gap.place.replace('>', ' > ')} “{gap.shown()}”" for gap in gaps_named(name))
+            "; ".join(
+                one.place.replace(">", " > ") + f" “{one.shown()}”" * one.is_named
+                for one in gaps_named(name)
+            )
         ),
     )
 

@@ -327,7 +327,12 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         told = {(*_NO_VALUE.sub("", one.words).split(),) for one in said}
         tells = any(one.is_other for one in said) or len(told) > 1
         records = sorted({pair.copy.id for pair, gap in here if is_record(pair, gap)}) if tells else []
-        name = noise.place_name(gaps) if is_place else ""
+        # What is inside of another gap wherever it stands is none of its own.
+        met = Gaps(gaps).leave_out(
+            [Line(gap.place, at) for one, gap in here for at in one.found[gap].lines]
+        )
+        own = [gap for gap in gaps if gap.is_line or gap in met.out]
+        name = noise.place_name(own) if is_place else ""
         shown, examples = (
             min((one[0] for one in same), key=len),
             [one for *_, some in same for one in some],
