@@ -28,7 +28,7 @@ from dedup.prints.fingerprinter import DedupConfig
 from dedup.report.clusters import Report
 from dedup.report.export import write_csv, write_jsonl
 from dedup.report.html import page_of
-from dedup.report.text import CLUSTERS, HEADING, lines
+from dedup.report.text import CLUSTERS, HEADING, full_name, lines
 from dedup.settings import read_settings, setting_of
 
 _RECORDS = {"jsonl": write_jsonl, "csv": write_csv}
@@ -78,10 +78,8 @@ def report(
             return
         read = _report(there, run, domain)
         if form is None:
-            name = index or other_name
-            to_decide = f"To decide: dedup report {f'{shlex.quote(name)} ' if name else ''}--serve"
-            limit, end = 0 if everything else CLUSTERS, to_decide * bool(read.losses.places)
-            _tell(read, output, limit, end=end)
+            end = f"To decide: dedup report {shlex.quote(full_name(there))} --serve"
+            _tell(read, output, 0 if everything else CLUSTERS, end=end * bool(read.losses.places))
             return
         with options.text_output(output) as file:
             if form == "html":

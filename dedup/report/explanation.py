@@ -25,7 +25,7 @@ from dedup.rule.decide import STRANGER
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
-_BY_LESS = "The crawl measured {} bits; since then other text is left out, so today it would be kept."
+_BY_LESS = "The crawl measured {} bits: by what is left out, and set, since then it would be kept."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 # What becomes of duplicates, by the action of their run, for programs, stats and people.
@@ -150,12 +150,7 @@ def judged_again(
         end = _BY_TWO
     elif row and not found.is_duplicate and is_near and row.verdict.finding in rule.BY_SITE:
         end = _BY_SITE
-    elif (
-        row
-        and is_near
-        and found.finding == rule.NO_CANDIDATE
-        and row.verdict.content_distance != found.content_distance
-    ):
+    elif row and is_near and found.finding == rule.NO_CANDIDATE:
         end = _BY_LESS.format(row.verdict.content_distance)
     return found, [*[_AGAIN] * is_near, found.sentence, end]
 

@@ -68,12 +68,8 @@ def page_of(report: Report, *, name: str = "", token: str = "") -> str:
         digest=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
-        elements=lambda name: printable(
-            "; ".join(
-                one.place.replace(">", " > ") + f" “{one.shown()}”" * one.is_named
-                for one in gaps_named(name)
-            )
-        ),
+        gaps_named=gaps_named,
+        printable=printable,
     )
 
 

@@ -224,14 +224,7 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     one, other = ([line for line in side if line not in values] for side in (one, other))
     found = noise.differences(*([Line(at, _whole(text)) for at, text in side] for side in (one, other)))
     found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
-    # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
-    parts = set()
-    for gap in found:
-        said = {*_said(gap, [text for at, text in (*one, *other) if at == gap.place])}
-        for side in (gap.before[-1:], gap.after[:1]):
-            if said.issuperset(side) and not "".join(side).isalnum():
-                parts.add(Gap(gap.place, side, side))
-    gaps = Gaps(found | parts, tries=True)
+    gaps = Gaps(found, tries=True)
     here, there = gaps.leave_out(one), gaps.leave_out(other)
     lost = {
         Gap(line.place + _CELL, heading=line.text): _Phrase(cell.text, [kept.text], [cell.text], True)
@@ -293,9 +286,6 @@ def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
     return lines if gap.is_line else chain.from_iterable(chain.from_iterable(map(gap.said, lines)))
 
 
-_Chosen = tuple[str, list[Gap], list[_Pair], list[Example]]  # how it is shown, gaps, pairs, examples
-
-
 def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
     """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
     marks = [(site, noise.gaps_named(name), said) for site, name, said in exceptions.places]
@@ -306,7 +296,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         host = pair.copy.sighting.host
         for key in sorted({(host, gap.place) for gap in pair.found}):
             groups[key].append(pair)
-    found = defaultdict[tuple[str, str, bool], list[_Chosen]](list)
+    found = defaultdict[Any, list[tuple[str, list[Gap], list[_Pair], list[Example]]]](list)
     for (host, place), members in groups.items():
         marked = {gap: gaps for site, gaps, _ in marks if site == host for gap in gaps}
         for gaps, some in _chosen(place, members, marked):
@@ -320,27 +310,20 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
             found[host, begins or shown, is_place].append((shown, gaps, some, [*lines.values()]))
     for (host, _, is_place), same in found.items():
         gaps = [*dict.fromkeys(gap for _, some, _, _ in same for gap in some)]
-        here = [(one, gap) for _, _, some, _ in same for one in some for gap in one.found if gap in gaps]
-        copies = sorted({pair.copy.id for pair, _ in here})
+        pairs = [pair for _, _, some, _ in same for pair in some]
+        here = [(one, gap, said) for one in pairs for gap, said in one.found.items() if gap in gaps]
+        copies = sorted({one.copy.id for one in pairs})
         # What all copies say alike, but for the time, tells none of them apart.
-        said = [pair.found[gap] for pair, gap in here]
-        told = {(*_NO_VALUE.sub("", one.words).split(),) for one in said}
-        tells = any(one.is_other for one in said) or len(told) > 1
-        records = sorted({pair.copy.id for pair, gap in here if is_record(pair, gap)}) if tells else []
+        told = {(*_NO_VALUE.sub("", said.words).split(),) for *_, said in here}
+        tells = len(told) > 1 or any(said.is_other for *_, said in here)
+        records = sorted({one.copy.id for one, gap, _ in here if tells and is_record(one, gap)})
         # What is inside of another gap wherever it stands is none of its own.
-        met = Gaps(gaps).leave_out(
-            [Line(gap.place, at) for one, gap in here for at in one.found[gap].lines]
-        )
-        own = [gap for gap in gaps if gap.is_line or gap in met.out]
+        left = Gaps(gaps).leave_out([Line(gap.place, at) for _, gap, said in here for at in said.lines])
+        own = [gap for gap in gaps if gap.is_line or gap in left.out]
         name = noise.place_name(own) if is_place else ""
-        shown, examples = (
-            min((one[0] for one in same), key=len),
-            [one for *_, some in same for one in some],
-        )
-        yield Place(
-            *(shown, host, copies, examples[:EXAMPLES], name, says.get((host, name), "")),
-            records if 2 * len(records) >= len(copies) else [],
-        )
+        shown, of_most = min((one[0] for one in same), key=len), 2 * len(records) >= len(copies)
+        examples = [*chain(*(one[3] for one in same))][:EXAMPLES]
+        yield Place(shown, host, copies, examples, name, says.get((host, name), ""), records * of_most)
 
 
 def _chosen(
