@@ -243,8 +243,7 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
 def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
     """Return what a view loses whose elements are others: *parts* of its lines.
 
-    A line that is lost as a whole goes by the words that it begins with.  What no words are beside
-    stands anywhere, with any number.
+    A line that is lost as a whole goes by its first words; what no words are beside stands anywhere.
     """
     found: dict[Gap, _Phrase] = {}
     lines = [Line(at, " ".join(text.split())) for at, text in noise.lines_of(copy)[1:]]

@@ -168,7 +168,7 @@ _OTHERS = {
     "given_back": "kept to be safe, though dropped at first: asked for again, what was left out of them "
     "had not changed",
     "unaudited": "copies not checked for that before the crawl was stopped; the next delivers them",
-    "not_recorded": "kept and not in the index, as its server was away: the next crawl delivers them",
+    "not_recorded": "kept and not in the index: its server was away; the next crawl delivers them",
     "index_errors": "errors of the index, see above",
     "not_asked": "times the index was not asked because it had been locked or away for too long",
     "mark_errors": "kept unmarked because their type has no place for it, see above",
