@@ -86,10 +86,9 @@ def compared(kept: str, copy: str, *whole: str) -> Compared:
     *whole* are both with what was left out of them: nothing that stands there is the other's alone.
     """
     is_cut = max(len(kept), len(copy)) > MAX_TEXT
-    kept, copy = kept[:MAX_TEXT], copy[:MAX_TEXT]
-    one, other, *both = (
-        [_plain(units(line)) for line in text[:MAX_TEXT].split("\n")] for text in (kept, copy, *whole)
-    )
+    kept, copy, *others = (text[:MAX_TEXT] for text in (kept, copy, *whole))
+    texts = [kept, copy, *(others if others != [kept, copy] else [])]
+    one, other, *both = ([_plain(units(line)) for line in text.split("\n")] for text in texts)
     there, here = both or (one, other)
     known = {KEPT: _known(one, here), COPY: _known(other, there)}
     lines = [_without_moved(line, known) for line in _lines(pieces_of(kept, copy))]
