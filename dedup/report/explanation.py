@@ -25,7 +25,7 @@ from dedup.rule.decide import STRANGER
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
-_BY_LESS = "The crawl measured {} bits: by what is left out, and set, since then it would be kept."
+_BY_LESS = "The crawl measured {} bits; with what has been left out or set since, it would be kept."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 # What becomes of duplicates, by the action of their run, for programs, stats and people.

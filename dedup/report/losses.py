@@ -140,10 +140,7 @@ class Losses:
 
     @property
     def records(self) -> dict[int, int]:
-        """The rows of copies that may be records, as far as nobody has said anything of them.
-
-        Each has how many pages differ at its place, or at that of its places with most.
-        """
+        """Rows of copies that may be records, if nobody has said anything; how many differ there."""
         places = sorted(self.places, key=lambda place: len(place.copies))
         return {row: len(one.copies) for one in places if not one.says for row in one.records}
 
