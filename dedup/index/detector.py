@@ -70,7 +70,7 @@ class Texts:
         That one is stored, or was kept at last: so what differs in later pages can be told, too.
         """
         row, other = verdict.row, verdict.previous if verdict.kept else verdict.canonical
-        if page is None or row is None or not self._chooses or self.are_kept() or self._left <= 0:
+        if page is None or row is None or not self._chooses or self._first or self._left <= 0:
             return
         before = None if other is None else self._last.get(other)
         if verdict.kept:

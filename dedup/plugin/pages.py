@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -38,11 +38,11 @@ def _page_of_tree(response: HtmlResponse) -> Page | None:
 
     Decoders differ in what they make of undecodable bytes: ours reads them, before and after callbacks.
     """
-    if len(response.body) > MAX_BYTES or "\ufffd" in response.text or not _is_well_decoded(response):
+    if len(response.body) > MAX_BYTES or "\ufffd" in (text := response.text):
         return None
     # In UTF-8 a character of ASCII is one byte, another one up to four.
-    longest = len(response.text) * (1 if response.text.isascii() else 4)
-    if longest > SMALL and has_flood(markup_of(response.text)):
+    longest = len(text) * (1 if text.isascii() else 4)
+    if not _is_well_decoded(response) or (longest > SMALL and has_flood(markup_of(text))):
         return None
     return Page.from_tree(response.selector.root, body=response.body, url=response.url, with_places=True)
 
@@ -105,6 +105,8 @@ class ItemReader:
 
     def _page_of_fields(self, item: Any, response: Response | None) -> Page | None:
         if not self.own:
+            if type(item) is dict:  # as most are: an adapter would only take time
+                return self._page_by_rule(item, response)
             return self._page_by_rule(ItemAdapter(item), response) if ItemAdapter.is_item(item) else None
         page = self.own(item)
         if page is not None and not isinstance(page, Page):
@@ -113,7 +115,7 @@ class ItemReader:
             )
         return replace(page, url=response.url) if page and not page.url and response else page
 
-    def _page_by_rule(self, record: ItemAdapter, response: Response | None) -> Page | None:
+    def _page_by_rule(self, record: Mapping[str, Any], response: Response | None) -> Page | None:
         """Return the page that *record* holds by its fields, None for no text.
 
         Records that hold all of one *response*, and differ in other fields, are records of it: only the
@@ -195,16 +197,11 @@ def _header_encoding(response: HtmlResponse) -> str | None:
 def _is_well_decoded(response: HtmlResponse) -> bool:
     exchange = exchange_of(response)
     if exchange.is_well_decoded is None:
-        body, text, named = response.body, response.text, _header_encoding(response)
+        body, named, used = response.body, _header_encoding(response), response.encoding
         # In UTF-16 two bytes of ASCII are one character; ISO-2022-JP is ASCII, and valid UTF-8.
-        is_ascii = body.isascii() and len(text) == len(body)
-        if is_shifted(body, named):
-            exchange.is_well_decoded = not is_ascii
-        else:
-            is_utf8 = "\ufffd" not in text and response.encoding == "utf-8"
-            exchange.is_well_decoded = (
-                is_ascii or is_utf8 or encoding_of(body, named) == resolve_encoding(response.encoding)
-            )
+        is_ascii = body.isascii() and len(response.text) == len(body)
+        is_same = is_ascii or used == "utf-8" or encoding_of(body, named) == resolve_encoding(used)
+        exchange.is_well_decoded = not is_ascii if is_shifted(body, named) else is_same
     return exchange.is_well_decoded
 
 

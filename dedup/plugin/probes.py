@@ -131,9 +131,10 @@ class _Host:
 
     def kind_of(self, language: str, structure: int) -> _Kind:
         """Return the kind of a page, which is one more of it."""
-        of_language = (one for one in self.kinds if one.language == language)
-        alike = (one for one in of_language if (structure ^ one.structure).bit_count() < _OTHER_KIND)
-        if (found := next(alike, None)) is None:
+        for found in self.kinds:  # for each page, so in the way that takes least time
+            if (structure ^ found.structure).bit_count() < _OTHER_KIND and language == found.language:
+                break
+        else:
             found = _Kind(language, structure)
             self.kinds += [found] if len(self.kinds) < MOST_REMEMBERED else []
         found.pages += 1
@@ -390,7 +391,7 @@ class Probes:
 
         If there are *gaps*, they are audited for what was *dropped*.
         """
-        moved, stayed = host.noise.audit(gaps, pages)
+        moved, stayed = host.noise.audit(gaps, pages) if gaps else (gaps, gaps)
         has_changed = host.noise.learn(pages[0], pages[-1])
         first, second = (host.noise.gaps.masked(page)[0].text for page in (pages[0], pages[-1]))
         host.quiet = 0 if has_changed and first != second else host.quiet + 1

@@ -199,7 +199,7 @@ class CrawlRules:
         with self._guarded():
             is_known = 0 < len(watch.shows) == exchange.items + watch.pages and not watch.is_spoiled
             shows = tuple(sorted(watch.shows)) if is_known else None
-            watch.links = [url_rule.without_anchor(url) if "#" in url else url for url in watch.links]
+            watch.links = [*dict.fromkeys(map(url_rule.without_anchor, watch.links))]
             self._note(watch, shows)
             if self.marks and watch.signature is not None:
                 self._check(watch, watch.signature, shows)
@@ -210,7 +210,7 @@ class CrawlRules:
             self._visits.clear()
             return
         known = self._urls.setdefault
-        links = tuple(known(url, url) for url in watch.links)
+        links = tuple(map(known, watch.links, watch.links))
         self._visits += [UrlVisit(known(url, url), shows, links, watch.more) for url in watch.urls]
 
     @property

@@ -317,7 +317,7 @@ class Gaps:
 
     def masked(self, page: Page) -> tuple[Page, GapSet]:
         """Return *page* without what is in the gaps, and the gaps that it has."""
-        left, out = self.leave_out(lines_of(page))
+        left, out = self.leave_out(lines_of(page)) if self._places else ([], {})
         if not out:
             return page, frozenset()
         title, *texts = left
@@ -387,7 +387,7 @@ def _is(word: str, said: str) -> bool:
 
 def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
     """Return the gaps in which two answers of one address differ; none where most of it does."""
-    if max(len(first), len(second)) > _MOST_LINES:
+    if first == second or max(len(first), len(second)) > _MOST_LINES:
         return set()
     pairs: list[tuple[int, int]] = []  # which lines took the place of which
     moved, also = set[int](), set[int]()
