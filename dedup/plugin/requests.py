@@ -235,16 +235,12 @@ class NotVisited:
         return self._taken("WHERE why = ? ORDER BY id LIMIT ?", why, most)
 
     def take_urls(self, urls: Iterable[str]) -> list[NotVisitedUrl]:
-        return self._taken(
-            "WHERE url IN (SELECT value FROM json_each(?)) ORDER BY id", json.dumps([*urls])
-        )
+        return self._taken("WHERE url IN (SELECT value FROM json_each(?))", json.dumps([*urls]))
 
     def _taken(self, where: str, *values: object) -> list[NotVisitedUrl]:
-        found = self._db.execute(f"SELECT why, url, request, id FROM parked {where}", values).fetchall()
-        with self._db:
-            self._db.execute("BEGIN")
-            self._db.executemany("DELETE FROM parked WHERE id = ?", (one[3:] for one in found))
-        return [NotVisitedUrl(*one[:3]) for one in found]
+        which = f"id IN (SELECT id FROM parked {where}) RETURNING id, why, url, request"
+        found = self._db.execute(f"DELETE FROM parked WHERE {which}", values).fetchall()
+        return [NotVisitedUrl(*one[1:]) for one in sorted(found)]
 
     def __iter__(self) -> Iterator[NotVisitedUrl]:
         every = self._db.execute("SELECT why, url, request FROM parked ORDER BY id")
