@@ -221,7 +221,14 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     one, other = ([line for line in side if line not in values] for side in (one, other))
     found = noise.differences(*([Line(at, _whole(text)) for at, text in side] for side in (one, other)))
     found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
-    gaps = Gaps(found, tries=True)
+    # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
+    parts = set()
+    for gap in found:
+        said = {*_said(gap, [text for at, text in (*one, *other) if at == gap.place])}
+        for side in (gap.before[-1:], gap.after[:1]):
+            if said.issuperset(side) and not "".join(side).isalnum():
+                parts.add(Gap(gap.place, side, side))
+    gaps = Gaps(found | parts, tries=True)
     here, there = gaps.leave_out(one), gaps.leave_out(other)
     lost = {
         Gap(line.place + _CELL, heading=line.text): _Phrase(cell.text, [kept.text], [cell.text], True)
@@ -313,10 +320,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         told = {(*_NO_VALUE.sub("", said.words).split(),) for *_, said in here}
         tells = len(told) > 1 or any(said.is_other for *_, said in here)
         records = sorted({one.copy.id for one, gap, _ in here if tells and is_record(one, gap)})
-        # What is inside of another gap wherever it stands is none of its own.
-        left = Gaps(gaps).leave_out([Line(gap.place, at) for _, gap, said in here for at in said.lines])
-        own = [gap for gap in gaps if gap.is_line or gap in left.out]
-        name = noise.place_name(own) if is_place else ""
+        name = noise.place_name(gaps) if is_place else ""
         shown, of_most = min((one[0] for one in same), key=len), 2 * len(records) >= len(copies)
         examples = [*chain(*(one[3] for one in same))][:EXAMPLES]
         yield Place(shown, host, copies, examples, name, says.get((host, name), ""), records * of_most)
@@ -381,13 +385,14 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     if gaps[0].place.endswith(_CELL):
         return printable(", ".join(gap.shown() for gap in gaps), _LONGEST)
     own = [[span for span in one.line if span.of != KEPT] for one in examples]
-    signs = (
-        "".join(
-            " " * span.text.startswith(" ") + _LOST if span.of == COPY else span.text for span in line
-        )
-        for line in own
+    signs = {COPY: _LOST, KEPT: "\1"}
+    parts = (
+        [" " * at.text.startswith(" ") + signs[at.of] if at.of in signs else at.text for at in one.line]
+        for one in examples
     )
-    named = [said.strip() for said in signs if re.search(r"\w", said)]
+    # What the page kept says instead stands where the copy's own words do.
+    found = (re.sub(f"\1 ?({_LOST})| ?\1", r"\1", "".join(part)).strip() for part in parts)
+    named = [said for said in found if re.search(r"\w", said)]
     best = max(named, key=lambda said: said.count(_LOST), default="")
     stays = max(("".join(part.split()) for part in best.split(_LOST)), key=len)
     texts = ["".join("".join(span.text for span in line).split()) for line in own]

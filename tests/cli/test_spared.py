@@ -121,7 +121,7 @@ def test_an_older_output_is_replaced(name: str) -> None:
     for output in ("old.jsonl", "pages.db-run-1", "html/new.jsonl"):
         assert call(name, output).exit_code == 0
         assert "some words" in Path("feed.jsonl").read_text()
-        assert "old" not in Path(output).read_text()
+        assert not Path(output).read_text().startswith(("old", "a report"))
 
 
 def test_what_stands_beside_an_index_is_none(folder: Path) -> None:
