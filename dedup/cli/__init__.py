@@ -49,7 +49,7 @@ class _Commands(click.Group):
             message = _without_passwords(str(error), ctx.meta[_GIVEN])
             raise click.ClickException(printable(message, limit=2000)) from error
         except click.ClickException as error:
-            if getattr(error, "option_name", "") == "--html":  # which looks like --help
+            if getattr(error, "option_name", "") == "--html":
                 vars(error)["possibilities"] = ["--output FILE.html"]
             vars(error)["message"] = _without_passwords(error.message, ctx.meta[_GIVEN])
             raise

@@ -91,7 +91,7 @@ def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
 def _meant(index: Index, name: str) -> str:
     """Return a question for the URL that is there, if *name* lacks its scheme, or a slash at its end.
 
-    Else that with most of its beginning, of those in its folder.
+    Else the one in its folder that begins most like it.
     """
     begins, bare = [""] if _URL.fullmatch(name) else ["http://", "https://"], name.rstrip("/")
     for url in (f"{begin}{bare}{end}" for begin in begins for end in ("", "/")):

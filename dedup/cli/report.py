@@ -102,7 +102,7 @@ def _report(index: Index, run: int | None, domain: str) -> Report:
 
 
 def _tell(report: Report, output: Path | None, *limit: Any, end: str = "") -> None:
-    """Print the clusters, on a terminal in colours, and then *end*."""
+    """Print the clusters, on a terminal in colours, and *end*."""
     told = chain(lines(report, *limit), [(HEADING, end)] * bool(end))
     styled = (click.style(line, **style) for style, line in told)
     with options.text_output(output) as file:

@@ -62,7 +62,7 @@ class ServerThread:
     ) -> None:
         self.detector = detector  # what is asked now
         self.kept_twice = 0  # so many pages were kept while the server was away, and by others, too
-        self.unknown = 0  # so many that were kept the server does not know at the end
+        self.unknown = 0  # so many kept pages the server does not know at the end
         self._address, self._begin = address, begin
         is_draft = isinstance(detector.index, Draft)
         self._server: Detector | None = None if is_draft else detector

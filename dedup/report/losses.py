@@ -247,7 +247,7 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
 def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
     """Return what a view loses whose elements are others: *parts* of its lines.
 
-    A line that is lost as a whole goes by its first words; what no words are beside stands anywhere.
+    A line lost as a whole goes by its first words; what has no words beside it stands anywhere.
     """
     found: dict[Gap, _Phrase] = {}
     lines = [Line(at, " ".join(text.split())) for at, text in noise.lines_of(copy)[1:]]
@@ -307,7 +307,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
             is_one = any(all(gap in one.found for one in some) for gap in gaps)
             is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
             shown = _shown(gaps, [*lines.values()][:EXAMPLES], some[0].copy.sighting.title)
-            # Of a sentence with an address, what is before that: what follows differs by chance.
+            # A sentence with an address goes by what is before that.
             lost = " ".join(span.text for line in lines for span in line if span.of == COPY)
             begins = re.split(rf"#|{ADDRESS.pattern}", shown)[0] if ADDRESS.search(lost) else ""
             found[host, begins or shown, is_place].append((shown, gaps, some, [*lines.values()]))
@@ -390,7 +390,6 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
         [" " * at.text.startswith(" ") + signs[at.of] if at.of in signs else at.text for at in one.line]
         for one in examples
     )
-    # What the page kept says instead stands where the copy's own words do.
     found = (re.sub(f"\1 ?({_LOST})| ?\1", r"\1", "".join(part)).strip() for part in parts)
     named = [said for said in found if re.search(r"\w", said)]
     best = max(named, key=lambda said: said.count(_LOST), default="")

@@ -92,7 +92,7 @@ def _url(row: Row) -> str:
 
 
 def _listed(what: str, told: Iterable[str], found: Sized, most: int | None) -> Iterator[ToldLine]:
-    """Yield *what* was *found*, if anything was, what is *told* of the first, and how many more."""
+    """Yield *what* was *found*, if anything, what is *told* of it, and how many more there are."""
     yield from [(HEADING, what)] * bool(found)
     yield from ((QUIET, f"  {one}") for one in told)
     yield from _more(found, most)
