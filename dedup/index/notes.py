@@ -81,7 +81,7 @@ def all_noise(store: Store) -> list[SiteNoise]:
 def left_out(store: Store, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
     """Return, by host, the places that are left out of its pages, or of the *lines* of one, as shown.
 
-    Each has an example: one of these lines, if there is one that still has what moves.
+    Each has an example: one of these lines, if one still has what moves.
     """
     found: dict[str, dict[Gap, Evidence]] = {}
     for site in all_noise(store):

@@ -19,8 +19,7 @@ from dedup.model.errors import printable
 from dedup.reading.tokens import UNSPACED, tokens, words_in
 
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
-# Of an equal stretch that is longer than both only the ends are shown, so many units of each; where a
-# line is told in short, fewer.
+# Of a longer equal stretch the ends are shown, so many units of each; in a line told in short fewer.
 _END, _AROUND = 25, 6
 _FEW = 10  # units of equal lines that are not left out
 _RUN = 4  # words in a row; if the other text has them elsewhere, they were moved and are not lost
