@@ -31,7 +31,7 @@ ADDRESS = re.compile(
     rf"[^\s{UNSPACED}]*(?<![.,;:!?)\]])"
 )
 _NUMBER = rf"[0-9]+(?:[.,:/-][0-9]+)+(?![^\W{UNSPACED}])"
-_UNIT = re.compile(rf"\s*(?:{ADDRESS.pattern}|[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
+_UNIT = rf"\s*(?:{ADDRESS.pattern}|[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)"
 
 # Units are words, addresses, numbers, signs, characters of unspaced scripts, each with the white space
 # before it.
@@ -134,7 +134,7 @@ def _merged(runs: Iterable[tuple[bool, int, int]]) -> list[tuple[bool, int, int]
 
 def units(text: str) -> list[str]:
     """Return *text* cut into what is compared; nothing is lost."""
-    return [unit for unit in _UNIT.findall(text) if unit]
+    return [unit for unit in re.findall(_UNIT, text) if unit]
 
 
 def _lines(parts: Pieces) -> Iterator[Pieces]:
