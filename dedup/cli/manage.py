@@ -133,7 +133,9 @@ def places(*, index: str | None, off: tuple[int, ...]) -> None:
         found = [
             (site, gap, site.gaps[gap])
             for site in all_noise(there.store)
-            for gap in told(gap for gap, one in site.gaps.items() if one.acts(gap) or one.is_off)
+            for gap in told(
+                gap for gap, one in site.gaps.items() if one.acts(gap) or one.is_off or one.is_of_site
+            )
         ]
         if wrong := [number for number in off if not 1 <= number <= len(found)]:
             raise DedupError(f"there is no place {wrong[0]}; see `dedup places`")
@@ -149,7 +151,8 @@ def places(*, index: str | None, off: tuple[int, ...]) -> None:
         moved, stayed = evidence.pages
         pages = f"changed on {counted(moved, 'page')}, stayed on {stayed}"
         shown = printable(gap.shown())
-        what = f"{printable(site.host)}: {shown}{' (off)' * evidence.is_off}"
+        of_site = " (on all pages, so no change of one)" * evidence.is_of_site
+        what = f"{printable(site.host)}: {shown}{' (off)' if evidence.is_off else of_site}"
         _show(number, what, f"{pages}; in {printable(gap.place)}", printable(evidence.example))
     if not found:
         click.echo("no places are known whose content changes by itself")

@@ -67,7 +67,9 @@ class SiteNoise(NamedTuple):
 
 def put_noise(store: Store, site: SiteNoise) -> None:
     """Record *site* in the place of what was known of it."""
-    gaps = [[*gap, *evidence] for gap, evidence in site.gaps.items()]
+    gaps = [
+        [*gap, *evidence[: None if evidence.is_of_site else -1]] for gap, evidence in site.gaps.items()
+    ]
     with store.transaction(writing=True, beside=True):
         store.put(Note(f"{_NOISE}{json.dumps(site[:2])}", json.dumps([*site[:3], gaps, site.kinds])))
 
@@ -100,10 +102,12 @@ def _site(read: Any) -> SiteNoise:
 
 
 def _gap(values: Any) -> tuple[Gap, Evidence]:
-    place, before, after, heading, is_number, moved, stayed, crawls, is_off, example = values
+    place, before, after, heading, is_number, moved, stayed, crawls, is_off, example, *of_site = values
     around = tuple(map(str, before)), tuple(map(str, after))
     gap = Gap(str(place), *around, str(heading), bool(is_number))
-    return gap, Evidence(float(moved), float(stayed), int(crawls), bool(is_off), str(example))
+    return gap, Evidence(
+        float(moved), float(stayed), int(crawls), bool(is_off), str(example), any(of_site)
+    )
 
 
 USED = 10  # so many groups of URLs, and pages, of each of two crawls let a rule be used by itself

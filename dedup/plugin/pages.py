@@ -62,6 +62,12 @@ def page_after_callback(response: Response | None) -> Page | None:
     return exchange.page
 
 
+def texts_of_links(response: Response) -> set[str]:
+    """Return the texts of the links in *response*, none of what is no HTML."""
+    found = response.selector.root.iter("a") if isinstance(response, HtmlResponse) else ()
+    return {" ".join("".join(link.itertext()).split()) for link in found if link.get("href")} - {""}
+
+
 class ItemReader:
     """Makes the pages of the items of one crawl."""
 

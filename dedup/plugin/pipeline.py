@@ -31,7 +31,7 @@ from dedup.plugin.addon import index_path, only_looks, read_settings
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.feeds import FeedWatch, mark
 from dedup.plugin.pages import ItemReader, item_name
-from dedup.plugin.probes import Probes
+from dedup.plugin.probes import Probes, of_own
 from dedup.plugin.requests import once_more, parked
 from dedup.plugin.stats import CrawlStats, DuplicatePage, RecordNotice
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, rows_of
@@ -406,8 +406,10 @@ class Judge:
             sight = partial(detector.sighting, question.page, kind=question.kind)
             try:
                 question.sighting = self.counts.timed("fingerprint", sight)
-                if question.gaps:
-                    left = replace(question.sighting.fingerprint, left_out=True)
+                if question.gaps or question.of_site:
+                    left = replace(question.sighting.fingerprint, left_out=bool(question.gaps))
+                    if question.lists:
+                        left = of_own(left, question.lists.own(question.page, question.of_site))
                     question.sighting = replace(question.sighting, fingerprint=left)
             except Exception:  # which is our error: the page is kept
                 logger.exception("<%s> could not be judged and is kept", printable(question.page.url))

@@ -19,16 +19,26 @@ from scrapy.http import HtmlResponse, Response
 from dedup.index.detector import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.index.rows import OF_URL
-from dedup.model.errors import counted, printable
+from dedup.model.errors import NoSuchRow, counted, printable
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import digest
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.crawl_index import CrawlIndex, Settler
-from dedup.plugin.pages import page_after_callback
+from dedup.plugin.pages import page_after_callback, texts_of_links
 from dedup.plugin.requests import NoAnswer, probe_of, second_answer
 from dedup.plugin.tracking import Question
-from dedup.reading.noise import MOST_REMEMBERED, Evidence, Gap, Gaps, GapSet, Noise, places_shown
+from dedup.prints.fingerprinter import sentences_digest
+from dedup.reading.noise import (
+    MOST_REMEMBERED,
+    Evidence,
+    Gap,
+    Gaps,
+    GapSet,
+    Noise,
+    SiteLists,
+    places_shown,
+)
 from dedup.reading.page import Page, UnreadablePage, pack
 
 logger = logging.getLogger(__name__)
@@ -49,6 +59,7 @@ _ALIKE = 5  # if so many kept pages have nothing but noise to tell them apart, t
 # The last pages that were kept, so many in a crawl, are read again when more is known; none of a host
 # where on so many pages nothing has moved.
 _MOST_KEPT, _QUIET = 2_000, 100
+_MOST_COMPARED = 1_000  # pages of a crawl with their last versions
 # So many hosts are known at a time, and so many texts of dropped pages of each.
 _MOST_HOSTS, _MOST_TEXTS = 10_000, 5_000
 # An audit is due at so many times the copies of the last one of the same places, or so many more.
@@ -108,6 +119,7 @@ class _Host:
 
     name: str
     noise: Noise = field(default_factory=Noise)
+    lists: SiteLists = field(default_factory=SiteLists)
     pages: int = 0
     asked: int = 0
     learning: int = 0
@@ -147,7 +159,8 @@ class _Host:
 
     def shown(self, gaps: Collection[Gap]) -> str:
         """Return the places of *gaps*, as many as a log has room for."""
-        found = places_shown({gap: self.noise.evidence.get(gap, Evidence()) for gap in gaps})
+        evidence = self.noise.evidence | self.lists.evidence
+        found = places_shown({gap: evidence.get(gap, Evidence()) for gap in gaps})
         more = f"; and {counted(len(found) - _SHOWN, 'more place')}" if len(found) > _SHOWN else ""
         return "; ".join(printable(place, _LONGEST) for place in found[:_SHOWN]) + more
 
@@ -161,6 +174,8 @@ class Probes:
     def __init__(self, index: CrawlIndex, settler: Settler) -> None:
         self._index, self._settler, self._counts = index, settler, index.counts
         self._crawler, self._share = index.crawler, index.settings.probes / 100
+        # So many pages may still be compared with their last versions.
+        self._comparisons = _MOST_COMPARED if index.settings.config.unchanged == "drop" else 0
         self._scope = ""
         self._known: Mapping[str, SiteNoise] = {}  # what the index knew before the crawl
         self._has_past = False  # whether it had pages
@@ -190,12 +205,18 @@ class Probes:
     # Pages on their way
 
     def mask(self, question: Question) -> None:
-        """Leave out of the page of *question* what is noise on its host."""
-        page, response = question.page, question.response
+        """Leave out of the page of *question* what is noise on its host, and note what is its own."""
+        response = question.response
         # An item that names its texts has no places: it stays whole.
-        if not self._share or response is None or not page.places:
+        if response is None or not question.page.places:
             return
         host = self._host_of(response)
+        if self._share:
+            self._mask(host, response, question)
+        question.lists, question.of_site = host.lists, host.lists.on(question.page)
+
+    def _mask(self, host: _Host, response: Response, question: Question) -> None:
+        page = question.page
         question.raw, question.acting = page, host.noise.acting
         # What cannot be asked again is dropped for nothing that was left out.
         if not host.noise.acting or not probe_of(response):
@@ -210,9 +231,10 @@ class Probes:
 
         It is no change of the page that more is known of its site.
         """
-        if question.gaps and self._has_past and question.response and question.sighting:
+        is_masked = question.gaps or (question.lists and question.lists.acting)
+        if is_masked and self._has_past and question.response and question.sighting:
             noise = self._host_of(question.response).noise.gaps
-            self._index.do(partial(_mask_earlier, question.sighting, noise))
+            self._index.do(partial(_mask_earlier, question, question.sighting, noise))
 
     def _must_wait(self, host: _Host, gaps: GapSet) -> bool:
         of = host.left_out[gaps]
@@ -221,10 +243,13 @@ class Probes:
     def judged(self, question: Question, verdict: Verdict) -> None:
         """Note what became of the page of *question*; whatever fails here, that stays as it is."""
         raw, row, response = question.raw, verdict.row, question.response
-        if raw is None or row is None or response is None:
+        if row is None or response is None:
             return
         try:
             host = self._host_of(response)
+            self._compare_with_last(host, question.page, verdict, response)
+            if raw is None:
+                return
             host.pages += 1
             structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
             met = _Met(response, host.kind_of(raw.language, structure), monotonic())
@@ -235,6 +260,26 @@ class Probes:
                 self._dropped(host, question, row, met)
         except Exception:
             logger.exception("It is not known what moves on <%s>", printable(response.url))
+
+    def _compare_with_last(self, host: _Host, page: Page, verdict: Verdict, response: Response) -> None:
+        """Learn from *page* and what it said in an earlier crawl what is the site's own."""
+        is_changed = verdict.reason is not Reason.UNCHANGED
+        is_wanted = self._comparisons and verdict.previous and host.lists.wants(is_changed=is_changed)
+        if not is_wanted or not page.places:
+            return
+
+        def learn(before: Page | None) -> None:
+            self._comparisons -= before is not None
+            links = texts_of_links(response) if before and is_changed else ()
+            if before and host.lists.learn(page, host.noise.gaps.masked(before)[0], links):
+                name, shown = printable(host.name), host.shown(host.lists.acting)
+                logger.info("No change of a page on %s, as all pages show it: %s", name, shown)
+                self._save(host)
+
+        if is_changed:
+            self._index.do(partial(_stored, verdict.previous or 0), learn)
+        else:
+            learn(page)
 
     def _host_of(self, response: Response) -> _Host:
         """Return the host that has answered, whatever URL the item has: what it shows is its own."""
@@ -248,15 +293,19 @@ class Probes:
             del self._hosts[old.name]
         host = self._hosts[name] = _Host(name)
         if (known := self._known.get(name)) and known.gaps:
-            host.noise, host.known, host.quiet = Noise(known.gaps), known.gaps, _PATIENCE
+            host.known = {gap: one for gap, one in known.gaps.items() if not one.is_of_site}
+            host.lists = SiteLists({gap: known.gaps[gap] for gap in known.gaps.keys() - host.known})
+        if known and host.known:
+            host.noise, host.quiet = Noise(host.known), _PATIENCE
             host.kinds = [_Kind(*kind) for kind in known.kinds]
         return host
 
     def _save(self, host: _Host) -> None:
-        if host.noise.evidence:
+        if host.noise.evidence or host.lists.evidence:
             looks = ((kind, kind.looks // 2) for kind in host.kinds)  # half, as of evidence
             kinds = [(kind.language, kind.structure, half) for kind, half in looks if half]
-            told = partial(SiteNoise, self._scope, host.name, gaps=host.noise.aged(), kinds=kinds)
+            gaps = host.noise.aged() | host.lists.evidence
+            told = partial(SiteNoise, self._scope, host.name, gaps=gaps, kinds=kinds)
             self._index.do(lambda at: put_noise(at.index.store, told(run=at.run.id)))
 
     def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
@@ -491,23 +540,45 @@ def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: D
     with store.transaction(writing=True):
         here = dict(zip(at.rows(prints), prints, strict=True))
         at.index.ledger.reprint({row: prints[name] for row, name in here.items()})
-        for row in store.pages(list(here)):
+        for row in store.pages([row for row, name in here.items() if name in pages]):
             store.keep_page(row, pack(pages[here[row]]))
 
 
-def _mask_earlier(seen: Sighting, noise: Gaps, at: Detector) -> None:
-    """Leave *noise* out of the listed pages of the URL of *seen* whose texts are stored."""
+def _mask_earlier(question: Question, seen: Sighting, noise: Gaps, at: Detector) -> None:
+    """Leave *noise* out of the listed pages of the URL of *question* whose texts are stored.
+
+    Lists of the site are left out of their sentences, as they are out of those of its page, *seen*.
+    """
     others = f"p.listed AND p.run < ? AND p.token_digest != ? AND {OF_URL}"
     rows = at.index.store.rows(others, seen.run, seen.fingerprint.token_digest, seen.url_key)
-    read = dict[int, Page]()
+    prints, read = dict[int, Fingerprint](), dict[int, Page]()
     for row in rows:
-        with suppress(UnreadablePage):
-            page = at.index.page_of(row) if row.sighting.group == seen.group else None
-            masked, gaps = noise.masked(page) if page else (None, ())
-            if masked and gaps:
-                read[row.id] = replace(masked, seen_on=row.sighting.seen_on)
-    if read:
-        _reprint({row: at.fingerprint(page) for row, page in read.items()}, read, at)
+        if row.sighting.fingerprint.sentences == seen.fingerprint.sentences != b"":
+            continue  # nothing has changed
+        page, found = _stored(row.id, at) if row.sighting.group == seen.group else None, None
+        masked, gaps = noise.masked(page) if page else (None, ())
+        if masked and gaps:
+            read[row.id] = masked = replace(masked, seen_on=row.sighting.seen_on)
+            found = at.fingerprint(masked)
+        if masked and question.lists:
+            own = question.lists.own_before(masked, question.of_site)
+            found = of_own(found or row.sighting.fingerprint, own)
+        if found and found != row.sighting.fingerprint:
+            prints[row.id] = found
+    if prints:
+        _reprint(prints, read, at)
+
+
+def of_own(found: Fingerprint, own: Page | None) -> Fingerprint:
+    """Return the fingerprint *found* of a page with the sentences of what is its *own*."""
+    return replace(found, sentences=sentences_digest(own.text)) if own and found.sentences else found
+
+
+def _stored(row: int, at: Detector) -> Page | None:
+    """Return the stored page of *row*, None where there is none to read."""
+    with suppress(NoSuchRow, UnreadablePage):
+        return at.index.page_of(at.index.row(row))
+    return None
 
 
 def _left(page: Page) -> bytes:

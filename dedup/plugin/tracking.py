@@ -22,7 +22,7 @@ from dedup.index.detector import Detector
 from dedup.index.ledger import PageToRecord
 from dedup.model.fingerprint import Sighting
 from dedup.model.verdict import Verdict
-from dedup.reading.noise import GapSet
+from dedup.reading.noise import GapSet, SiteLists
 from dedup.reading.page import Page
 
 _T = TypeVar("_T")
@@ -57,6 +57,8 @@ class Question:
     raw: Page | None = None  # the page before gaps were left out, None where nothing can be left out
     gaps: GapSet = frozenset()  # what was left out of it
     acting: GapSet = frozenset()  # what was known to be noise then
+    lists: SiteLists | None = None  # the lists of its site
+    of_site: GapSet = frozenset()  # those of them that the page has
     # Made when it is asked.
     sighting: Sighting | None = None
     waits: bool = True  # it is not recorded as a copy of a row that is pending here

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import takewhile, zip_longest
+from itertools import islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from dedup.model.errors import ConfigError, counted
@@ -39,6 +39,10 @@ _LONGEST_EXAMPLE, _LONGEST_SHOWN = 160, 60
 _MOST_LINES, _LONGEST_LINE = 2_000, 2_000
 _MOST_PAIRS = 20  # so many pairs of answers are looked at together
 MOST_REMEMBERED = 256  # so many gaps of a site are remembered, those that moved on most pages
+# So many pages that have changed tell what lists of so many lines are the site's: so many show them.
+_COMPARED, _ALIKE, _LIST = (6, 12, 24, 48), 5, 3
+# A list is left out where the last pages have it, so many, and so many words are left.
+_LAST_PAGES, _OWN_WORDS = 3, 20
 _LAST_CRAWLS = 3  # a gap that no crawl has seen move again so many times in a row is forgotten
 
 # A date with the time of day after it is one word, and so is a number with its unit of time: what was
@@ -217,6 +221,7 @@ class Evidence(NamedTuple):
     crawls: int = 0  # so many crawls ago it was seen to move
     is_off: bool = False  # it never acts again
     example: str = ""  # a line with it, or what of one is around it
+    is_of_site: bool = False  # see `SiteLists`
 
     @property
     def pages(self) -> tuple[int, int]:
@@ -228,11 +233,13 @@ class Evidence(NamedTuple):
         """Return it with one page more, of which these *lines* have the *gap*."""
         if not has_moved:
             return self._replace(stayed=self.stayed + 1)
-        example = self.example
-        if lines:
-            at = next((begin for begin, _ in gap.spans(lines[0])), 0)
-            example = _excerpt(lines[0], at, _LONGEST_EXAMPLE)
-        return self._replace(moved=self.moved + 1, crawls=0, example=example)
+        moved = self._replace(moved=self.moved + 1, crawls=0)
+        return moved.with_example(gap, lines[0]) if lines else moved
+
+    def with_example(self, gap: Gap, line: str) -> Evidence:
+        """Return it with what is around *gap* in *line*."""
+        at = next((begin for begin, _ in gap.spans(line)), 0)
+        return self._replace(example=_excerpt(line, at, _LONGEST_EXAMPLE))
 
     def acts(self, gap: Gap) -> bool:
         """Return whether *gap* is left out of pages."""
@@ -240,7 +247,7 @@ class Evidence(NamedTuple):
         if self.crawls:  # it has been halved
             least /= 2
         is_enough = self.moved >= max(least, share * (self.moved + self.stayed))
-        return is_enough and gap.is_possible and not self.is_off
+        return is_enough and gap.is_possible and not (self.is_off or self.is_of_site)
 
 
 def lines_of(page: Page) -> list[Line]:
@@ -561,11 +568,132 @@ class Noise:
         Evidence halves, but stays as it is if it has been halved and no pair at hand has the gap.
         """
         found: dict[Gap, Evidence] = {}
-        for gap, (moved, stayed, crawls, is_off, example) in self.evidence.items():
-            if crawls < _LAST_CRAWLS and moved + is_off >= 1:
-                by = 1 if crawls and gap not in self._met else 2
-                found[gap] = Evidence(moved / by, stayed / by, crawls + 1, is_off, example)
+        for gap, one in self.evidence.items():
+            if one.crawls < _LAST_CRAWLS and one.moved + one.is_off >= 1:
+                by = 1 if one.crawls and gap not in self._met else 2
+                halved = one._replace(moved=one.moved / by, stayed=one.stayed / by)
+                found[gap] = halved._replace(crawls=one.crawls + 1)
         return found
+
+
+class SiteLists:
+    """Lists of links that are the site's and no page's own, such as the latest news.
+
+    Such a list has changed on nearly all pages, and was and is the same, line by line, on the pages
+    beside them, under other titles.  It is left out where a page is compared with its own last version.
+    """
+
+    def __init__(self, known: Mapping[Gap, Evidence] | None = None) -> None:
+        self.evidence = dict(known or {})
+        self._pairs: list[tuple[list[Line], list[Line], Collection[str]]] = []
+        self._same = 0  # pairs of the same lines
+        self._now, self._before = _LastSeen(), _LastSeen()
+        self._act()
+
+    def _act(self) -> None:
+        self.acting = frozenset(gap for gap, one in self.evidence.items() if not one.is_off)
+        self._gaps = Gaps(self.acting)
+
+    def wants(self, *, is_changed: bool) -> bool:
+        """Return whether a page can teach anything that *is_changed*, or another one."""
+        return (len(self._pairs) - self._same if is_changed else self._same) < _COMPARED[-1]
+
+    def learn(self, now: Page, before: Page, links: Collection[str]) -> bool:
+        """Learn from what a page says *now* and said *before*; return whether more lists are known.
+
+        *links* are the texts of its links.
+        """
+        one, other = lines_of(now), lines_of(before)
+        self._pairs.append((one, other, links))
+        self._same += one == other
+        if one == other or len(self._pairs) - self._same not in _COMPARED:
+            return False
+        found = set[Gap]().union(*(differences(*pair[:2]) for pair in self._pairs))
+        gaps = Gaps([gap for gap in found - self.evidence.keys() if gap.is_line], tries=True)
+        shown = [
+            _Shown(one[0].text, gaps.leave_out(one).out, gaps.leave_out(other).out, links)
+            for one, other, links in self._pairs
+        ]
+        new = (
+            (gap, seen) for gap in sorted(found - self.evidence.keys()) if (seen := _of_site(gap, shown))
+        )
+        self.evidence |= dict(islice(new, MOST_REMEMBERED - len(self.evidence)))
+        acting = self.acting
+        self._act()
+        return self.acting != acting
+
+    def on(self, page: Page) -> GapSet:
+        """Return the lists of *page* that the last pages show as well."""
+        return self._now.repeated(page, self._gaps) if self.acting else self.acting
+
+    def own(self, page: Page, lists: GapSet) -> Page | None:
+        """Return *page* with the names of *lists* in their place, None for none, or for little else."""
+        left = Gaps(lists).masked(page)[0]
+        names = "".join(f"\n{gap}" for gap in sorted(lists))
+        is_enough = lists and len(_words(left.text)) >= _OWN_WORDS
+        return replace(left, text=left.text + names) if is_enough else None
+
+    def own_before(self, page: Page, lists: GapSet) -> Page | None:
+        """Return what an earlier *page* at the address of one that has these *lists* said without them.
+
+        That is only known of lists that the last such pages had as well.
+        """
+        return self.own(page, lists & self._before.repeated(page, self._gaps))
+
+
+class _LastSeen:
+    """The lists of the last pages, each under another title."""
+
+    def __init__(self) -> None:
+        self._last: defaultdict[Gap, dict[str, list[str]]] = defaultdict(dict)
+
+    def repeated(self, page: Page, gaps: Gaps) -> GapSet:
+        """Return which of *gaps* have the same lines as on each of the last pages, and remember them."""
+        found = set[Gap]()
+        for gap, lines in gaps.leave_out(lines_of(page)).out.items():
+            last = self._last[gap]
+            last.pop(page.title, None)
+            is_last = len(last) == _LAST_PAGES and all(lines == other for other in last.values())
+            found |= {gap} if is_last and len(lines) >= _LIST else set()
+            last[page.title] = lines
+            if len(last) > _LAST_PAGES:
+                del last[next(iter(last))]
+        return frozenset(found)
+
+
+class _Shown(NamedTuple):
+    """What is in each gap of a page, *now* and *before*, and the texts of its *links*."""
+
+    title: str
+    now: Mapping[Gap, list[str]]
+    before: Mapping[Gap, list[str]]
+    links: Collection[str]
+
+    def has_links(self, gap: Gap) -> bool:
+        """Return whether the lines in *gap* are a list, and each is for the most part a link."""
+        lines = self.now[gap]
+        linked = (
+            any(2 * len(link) >= len(line) and link in line for link in self.links) for line in lines
+        )
+        return len(lines) >= _LIST and all(linked)
+
+
+def _of_site(gap: Gap, pages: Sequence[_Shown]) -> Evidence | None:
+    """Return what is known of *gap* if it is a list of the site."""
+    some = [page for page in pages if gap in page.now]
+    changed = shared = 0
+    for at, page in enumerate(some):
+        now, before = page.now[gap], page.before.get(gap)
+        others = (
+            [one for one in side if one.title != page.title] for side in (some[:at][::-1], some[at:])
+        )
+        beside = [one for side in others for one in side[:1]]
+        are_same = all((one.now[gap], one.before.get(gap)) == (now, before) for one in beside)
+        changed += now != before
+        shared += now != before and bool(beside) and are_same and page.has_links(gap)
+    if shared < max(_ALIKE, _SHARE_UNNAMED * len(some)):
+        return None
+    return Evidence(changed, len(some) - changed, is_of_site=True).with_example(gap, some[0].now[gap][0])
 
 
 def _drawn(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, set[str]]:

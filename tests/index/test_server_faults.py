@@ -259,10 +259,10 @@ def test_a_worker_that_is_stopped_under_the_lock(
     of_both = {"DEDUP_CRAWL": "one"}
     knobs = {"dedup.index.ledger._TRIES": 0, "dedup.index.server.SILENCE": 10.0}
     stops = {"EXTENSIONS": {"tests.index.test_server_faults.StopsUnderTheLock": 0}, KNOBS: knobs}
-    stops |= {"STOP": str(flag := tmp_path / "stop"), "DOWNLOAD_DELAY": 1}  # it has pages left by then
+    stops |= {"STOP": str(flag := tmp_path / "stop"), "DOWNLOAD_DELAY": 0.7}  # it has pages left by then
     stopped = begun(tmp_path, own_server, **of_both, **stops)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    other = begun(tmp_path / "other", own_server, **of_both, **QUICK, DOWNLOAD_DELAY=0.4)
+    other = begun(tmp_path / "other", own_server, **of_both, **QUICK, DOWNLOAD_DELAY=0.8)
     for crawl in (stopped, other):
         crawl.wait_for("Crawled (200)", 3)
     flag.touch()

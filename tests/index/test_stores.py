@@ -1,84 +1,22 @@
 """Every store holds the same: whatever rows and records are put in, the same come out of each query."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dedup.index import Row, Run, Sighting
-from dedup.index import rows as sql
 from dedup.index.address import address_of
-from dedup.index.rows import Note, numbers, of_dry_runs
+from dedup.index.rows import Note
 from dedup.index.store import Store
 from dedup.model.errors import NoSuchRow
 from dedup.model.fingerprint import BINS, Fingerprint
-from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict, Visit
+from dedup.model.verdict import Outcome, Reason, Verdict, Visit
 from tests.support import postgres
-from tests.support.budget import examples
-from tests.support.pages import glance_of
 
-KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
-KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")
-DIGESTS = tuple(bytes([number]) * 16 for number in range(3))
-RUNS, TITLES = (1, 2, 3, 4), ("", "Tide", "tÏde", "q")
-ROWS = 12
-
-numbers_of_rows = st.integers(1, ROWS)
-
-
-near, few, flags = st.integers(0, 3), st.integers(1, 3), st.booleans()
-digests, urls = st.sampled_from(DIGESTS), st.sampled_from(URLS)
-pages = st.builds(Fingerprint, near, near, st.just(bytes(BINS)), digests, digests, st.integers(0, 1))
-verdicts = st.builds(
-    Verdict,
-    *(st.sampled_from(Reason), flags),
-    similarity=st.sampled_from([None, 0.5, 1.0]),
-    standing=st.sampled_from([None, Standing(1, 1), Standing(1, 1, is_elsewhere=True)]),
-    **dict.fromkeys(("canonical", "previous", "replaces", "represents"), st.none() | few),
-)
-
-
-@st.composite
-def rows(draw: st.DrawFn) -> Row:
-    url = draw(urls)
-    sighting = Sighting(
-        *(draw(pages), url, url, draw(st.sampled_from(KINDS)), draw(st.sampled_from(SCOPES))),
-        *(draw(st.sampled_from(RUNS)), float(draw(st.integers(1, 4))), draw(st.sampled_from(TITLES))),
-        item_key=draw(st.sampled_from(KEYS)),
-        is_dry=draw(flags),
-    )
-    return Row(0, sighting, draw(verdicts), draw(st.sampled_from(Outcome)), draw(flags))
-
-
-# Conditions on rows, what they take, and what they mean.
-CONDITIONS_OF_ROWS: list[tuple[str, tuple[Any, ...], Callable[[Row], bool]]] = [
-    ("TRUE", (), lambda _: True),
-    ("p.run = ?", (2,), lambda row: row.sighting.run == 2),
-    (f"p.run IN {numbers((1, 3))}", (), lambda row: row.sighting.run in (1, 3)),
-    (f"p.run IN {numbers(())}", (), lambda _: False),
-    (f"p.id {sql.AMONG}", ("[1, 4, 99]",), lambda row: row.id in (1, 4)),
-    (sql.STANDS, (), lambda row: row.outcome not in UNDONE),
-    (sql.IS_WANTED_BACK, (), lambda row: row.outcome is Outcome.RESTORED),
-    (sql.MET_AGAIN, (), lambda row: row.is_met_again),
-    (sql.OF_URL, (URLS[1],), lambda row: row.sighting.url_key == URLS[1]),
-    (of_dry_runs(()), (), lambda row: not row.sighting.is_dry),
-    (of_dry_runs((2, 3)), (), lambda row: not row.sighting.is_dry or row.sighting.run in (2, 3)),
-    ("p.is_elsewhere", (), lambda row: bool(row.verdict.standing and row.verdict.standing.is_elsewhere)),
-    ("p.canonical = ? AND p.listed", (1,), lambda row: row.verdict.canonical == 1 and row.listed),
-]
-ORDERS: dict[str, Callable[[Row], Any]] = {
-    "p.id": lambda row: row.id,
-    "+p.id": lambda row: row.id,
-    "p.id DESC": lambda row: -row.id,
-    sql.LAST_RUN: lambda row: (-row.sighting.run, -row.id),
-}
-conditions = st.sampled_from(CONDITIONS_OF_ROWS)
+SCOPES, HOSTS, DIGEST = ("", "s"), ("a.example", "b.example"), bytes([1]) * 16
 
 
 def postgres_store(address: str) -> Store:
@@ -112,56 +50,6 @@ def opened_twice(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tup
     other.close()
 
 
-def told(row: Row) -> tuple[Any, ...]:
-    """What a row is, but for what its verdict says of other rows."""
-    found = row.verdict
-    said = (found.reason, found.kept, found.canonical, found.previous, found.replaces, found.represents)
-    return (row.id, row.sighting, said, row.outcome, row.listed)
-
-
-@settings(max_examples=examples(100), deadline=None)
-@given(
-    made=st.lists(rows(), min_size=3, max_size=ROWS),
-    settled=st.lists(
-        st.tuples(conditions, st.sampled_from(Outcome), st.none() | st.sampled_from(Outcome)), max_size=3
-    ),
-    turned=st.lists(numbers_of_rows, max_size=3),
-)
-def test_the_rows_that_are_asked_for(made: list[Row], settled: list[Any], turned: list[int]) -> None:
-    store = Store(None)
-    expected: list[Row] = []
-    with store.transaction(writing=True):
-        for number, row in enumerate(made, 1):
-            assert store.add(row).id == number
-            expected.append(replace(row, id=number))
-        for (where, values, holds), outcome, was in settled:
-            found = [row for row in expected if holds(row) and was in (None, row.outcome)]
-            assert store.settle(outcome, where, *values, was=was) == len(found)
-            expected = [replace(row, outcome=outcome) if row in found else row for row in expected]
-        for number in turned[: len(made)]:
-            if number <= len(made):
-                row = store.row(number)
-                store.set_listed(row, listed=not row.listed)
-                at = number - 1
-                expected[at] = replace(expected[at], listed=not row.listed)
-    assert [*map(told, store.rows())] == [*map(told, expected)]
-    for where, values, holds in CONDITIONS_OF_ROWS:
-        for order, key in ORDERS.items():
-            wanted = [row.id for row in sorted(filter(holds, expected), key=key)]
-            assert [row.id for row in store.rows(where, *values, order=order)] == wanted
-            assert [row.id for row in store.rows(where, *values, order=order, limit=2)] == wanted[:2]
-    glances = [glance_of(row, store.scope(row.sighting.group)) for row in expected[1:]]
-    assert [*store.glances(1)] == glances
-    assert [row.id for row in store.rows_of([3, 99, 1])] == [1, 3]
-    counts = Counter(row.outcome for row in expected)
-    counted = store.statistics()
-    assert (counted.orphans, counted.rows) == (counts[Outcome.ORPHANED], len(made))
-    copies = [row for row in expected if row.sighting.run == 1 and not row.verdict.kept]
-    clusters = Counter(row.verdict.canonical for row in copies if row.verdict.canonical)
-    largest = [(row.id, copies) for row, copies in store.clusters(1, 2)]
-    assert largest == sorted(clusters.items(), key=lambda one: (-one[1], one[0]))[:2]
-
-
 def test_a_long_list_of_rows_is_read_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.index.store._BATCH", 3)
     with store.transaction(writing=True):
@@ -174,7 +62,7 @@ def test_a_long_list_of_rows_is_read_in_batches(store: Store, monkeypatch: pytes
 
 
 def plain(run: int = 1, url: str = "http://a.example/1", *, listed: bool = False) -> Row:
-    page = Fingerprint(1, 1, bytes(BINS), DIGESTS[1], DIGESTS[1], 5)
+    page = Fingerprint(1, 1, bytes(BINS), DIGEST, DIGEST, 5)
     sighting = Sighting(page, url, url, "page", "", run, 1.0)
     return Row(0, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=listed)
 

@@ -372,3 +372,31 @@ def test_pages_that_come_together_leave_requests_for_the_end(monkeypatch: pytest
         return [probes._ask_again(host, met) for _ in range(3)] + [probes._ask_again(host, met, left=0)]
 
     assert asyncio.run(asked()) == [True, True, False, True]
+
+
+def test_another_list_on_all_pages_is_no_change_of_one(tmp_path: Path) -> None:
+    """The latest titles stand beside each article, but not on the notes; each day some have a new word."""
+    day, paths = 0, [f"/{number}/0" for number in range(60)]
+
+    def edits(number: int, day: int) -> int:
+        return sum((number - one) % 13 == 1 for one in range(1, day + 1))
+
+    def answer(path: str, before: int) -> str:
+        number = int(path.split("/")[1])
+        latest = "".join(f"<li><a href=/n>{text(900 + day * 4 + n, 6)}</a>" for n in range(6))
+        side = f"<div class=side><h3>Latest</h3><ul>{latest}</ul></div>" * (number % 3 > 0)
+        said = f"<p>{'corrected ' * edits(number, day)}{text(number, 60)}</p>"
+        return document(f"Article {number}", said + side)
+
+    found = []
+    with moving_site(answer) as (site, _):
+        for day in range(3):
+            done = visited(tmp_path, site, paths, DEDUP_UNCHANGED="drop", DEDUP_PROBES=2 - day)
+            found.append(set(numbers(done)))
+            assert ("No change of a page on 127.0.0.1, as all pages show it: " in done.log) == (day == 1)
+    edited = [{n for n in range(60) if edits(n, day) > edits(n, day - 1)} for day in range(3)]
+    assert edited[1] < found[1] <= edited[1] | {*range(20)}
+    assert edited[2] <= found[2] <= edited[2] | {1, 2, 4, 5, 7, 8}  # the first have none before them
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        (known,) = all_noise(index.store)
+    assert [gap.shown() for gap, one in known.gaps.items() if one.is_of_site] == ["Latest: #"]

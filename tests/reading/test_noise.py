@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import Page
-from dedup.reading.noise import Evidence, Gap, Gaps, Noise, lines_of, places_shown
+from dedup.prints.fingerprinter import sentences_digest
+from dedup.reading import noise
+from dedup.reading.noise import Evidence, Gap, Gaps, Noise, SiteLists, lines_of, places_shown
+from tests.support.pages import text
 
 FRAME = "<h1>The site</h1><p>Words that stand on each of its pages, so many that it is a text.</p>"
 VIEWS = [f"Views: {n * 7}" for n in range(8)]
@@ -272,3 +275,94 @@ def test_a_line_has_its_own_place_though_the_frame_has_the_same_line_before_it()
     found = Page.from_html(html, with_places=True)
     assert found.text.startswith("Tides")
     assert found.places[0] == "body>main>h1"
+
+
+# Lists of the site
+
+ROWS = {
+    "table": "<tr><td>{}<td>{}",
+    "table class=facts": "<tr><th>{}<td>{}",
+    "dl": "<dt>{}<dd>{}",
+    "ul": "<li>{} {}",
+    "div": "<p>{}<p>{}",
+}
+
+
+class Days:
+    """A site, drawn by *now*: facts from small sets beside what all pages show, another thing each day."""
+
+    def __init__(self, now: Random) -> None:
+        self.now, self.around = now, now.choice([*ROWS])
+        self.values = [[f"{name}{n}" for n in range(now.randint(2, 5))] for name in "abcd"]
+        self.facts = [[*map(now.choice, self.values)] for _ in range(now.randint(12, 24))]
+        self.beside = now.choice(["row", "line", "list", "list", "bare list"])
+
+    def page(self, number: int, day: int) -> Page:
+        rows = [*zip("ABCD", self.facts[number], strict=True), ("Day", f"Dec {day}")]
+        facts = "".join(ROWS[self.around].format(*row) for row in rows[: 4 + (self.beside == "row")])
+        news = "".join(f"<li>{one}</li>" for one in self.links(day))
+        beside = {"row": "", "line": f"<p>Weather {day}</p>", "bare list": f"<ul>{news}</ul>"}
+        more = beside.get(self.beside, f"<h3>Latest</h3><ul>{news}</ul>")
+        said = (
+            f"<p>{text(number, 60)}</p><h3>Facts</h3><{self.around}>{facts}</{self.around.split()[0]}>"
+        )
+        return page(f"<div>{said}</div><div>{more}</div>", f"Item {number}", number)
+
+    def links(self, day: int) -> list[str]:
+        return [text(900 + day * 4 + n, 6) for n in range(6)]
+
+    def changed(self) -> set[int]:
+        """Change some facts of none, few or half of the pages, and return which."""
+        numbers, changed = range(len(self.facts)), set[int]()
+        for number in self.now.sample(numbers, self.now.choice([0, 2, len(numbers) // 2])):
+            before = list(self.facts[number])
+            at = self.now.randrange(4)
+            self.facts[number][at] = self.now.choice(self.values[at])
+            changed |= {number} if before != self.facts[number] else set()
+        return changed
+
+
+def missed_and_delivered(seed: int) -> tuple[int, int, int]:
+    """Return how many changes four days miss, and what the second and last deliver for nothing."""
+    site, known = Days(Random(seed)), dict[Gap, Evidence]()
+    last = [site.page(number, 0) for number in range(len(site.facts))]
+    before = [sentences_digest(one.text) for one in last]
+    missed, delivered = 0, []
+    for day in range(1, 5):
+        changed, lists, told = site.changed(), SiteLists(known), set[int]()
+        for number in site.now.sample(range(len(last)), len(last)):
+            now = site.page(number, day)
+            on = lists.on(now)
+            own = lists.own_before(last[number], on) if lists.acting else None
+            before[number] = sentences_digest(own.text) if own else before[number]
+            digest = sentences_digest((lists.own(now, on) or now).text)
+            if lists.wants(is_changed=digest != before[number]):
+                lists.learn(now, last[number] if digest != before[number] else now, site.links(day))
+            if digest != before[number]:
+                told.add(number)
+                last[number], before[number] = now, digest
+        known = lists.evidence
+        missed += len(changed - told)
+        delivered.append(len(told - changed))
+    return missed, delivered[0], delivered[-1] if site.beside == "list" else 0
+
+
+def test_a_list_of_the_site_is_no_change_of_a_page_and_no_other_change_is_missed() -> None:
+    missed, first, last = map(sum, zip(*map(missed_and_delivered, range(16)), strict=True))
+    assert missed == 0
+    assert last < first / 4
+
+
+def test_the_law_of_lists_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where what has changed on three pages is left out, whatever the pages beside them show."""
+
+    def of_site(gap: Gap, pages: list[noise._Shown]) -> Evidence | None:
+        changed = sum(gap in one.now and one.now[gap] != one.before.get(gap) for one in pages)
+        return Evidence(changed, is_of_site=True) if changed > 2 else None
+
+    def repeated(_: object, page: Page, gaps: Gaps) -> frozenset[Gap]:
+        return frozenset(gaps.leave_out(lines_of(page)).out)
+
+    monkeypatch.setattr(noise, "_of_site", of_site)
+    monkeypatch.setattr(noise._LastSeen, "repeated", repeated)
+    assert sum(missed_and_delivered(seed)[0] for seed in range(16))
