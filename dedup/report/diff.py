@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby, pairwise
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from dedup.model.errors import printable
 from dedup.reading.tokens import UNSPACED, tokens, words_in
+
+_T = TypeVar("_T")
 
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
 # Of a longer equal stretch the ends are shown, so many units of each; in a line told in short fewer.
@@ -90,7 +92,7 @@ def compared(kept: str, copy: str, *whole: str) -> Compared:
     one, other, *both = ([_plain(units(line)) for line in text.split("\n")] for text in texts)
     there, here = both or (one, other)
     known = {KEPT: _known(one, here), COPY: _known(other, there)}
-    lines = [_without_moved(line, known) for line in _lines(pieces_of(kept, copy))]
+    lines = list(_lines(_without_moved(pieces_of(kept, copy), known)))
     parts = (part for line in lines for of, part in _joined(line) if of == COPY)
     lost = sum(words_in(tokens(ADDRESS.sub(" address ", part))) for part in parts)
     return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)))
@@ -137,8 +139,8 @@ def units(text: str) -> list[str]:
     return [unit for unit in re.findall(_UNIT, text) if unit]
 
 
-def _lines(parts: Pieces) -> Iterator[Pieces]:
-    """Yield the lines of both texts, unit by unit."""
+def _lines(parts: Sequence[tuple[_T, str]]) -> Iterator[list[tuple[_T, str]]]:
+    """Yield the lines of units, each with what it belongs to."""
     numbers = accumulate("\n" in unit for _, unit in parts)
     for _, line in groupby(zip(numbers, parts, strict=True), key=itemgetter(0)):
         yield [part for _, part in line]
@@ -156,21 +158,22 @@ def _plain(parts: Iterable[str]) -> tuple[str, ...]:
     return tuple(unit.strip() for unit in parts)
 
 
-def _without_moved(line: Pieces, known: dict[str, KnownRuns]) -> Pieces:
-    """Return *line* where nothing differs that is *known* from elsewhere in the other text."""
-    if all(of == BOTH for of, _ in line):
-        return line
+def _without_moved(parts: Pieces, known: dict[str, KnownRuns]) -> Pieces:
+    """Return *parts* of both texts where nothing differs that is *known* from elsewhere in the other.
+
+    A line of one text may end where the other one goes on.
+    """
     moved: set[int] = set()
     for own, elsewhere in known.items():
-        at = [n for n, (of, _) in enumerate(line) if of in {own, BOTH}]
-        plain = _plain(line[n][1] for n in at)
-        moved.update(at if plain in elsewhere else ())
-        for start in range(len(at) - _RUN + 1):
-            if plain[start : start + _RUN] in elsewhere:
-                moved.update(at[start : start + _RUN])
+        for line in _lines([(n, unit) for n, (of, unit) in enumerate(parts) if of in {own, BOTH}]):
+            at, plain = [n for n, _ in line], _plain(unit for _, unit in line)
+            moved.update(at if plain in elsewhere else ())
+            for start in range(len(at) - _RUN + 1):
+                if plain[start : start + _RUN] in elsewhere:
+                    moved.update(at[start : start + _RUN])
     return [
         (BOTH if n in moved else of, unit)
-        for n, (of, unit) in enumerate(line)
+        for n, (of, unit) in enumerate(parts)
         if n not in moved or of != KEPT
     ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import groupby
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -63,6 +64,13 @@ def test_what_is_lost_is_what_the_page_kept_has_nowhere(kept: str, copy: str, lo
     assert [part.strip(".") for part in shown.lost_parts] == [part.strip(".") for part in lost]
     assert shown.lost == sum(len(tokens(part)) for part in lost)
     assert compared(copy, copy).lost == 0
+
+
+@given(
+    st.lists(st.sampled_from(["Wiki", "Media Wiki", "red", "a b c", "灯塔"]), max_size=9), st.randoms()
+)
+def test_lines_in_another_order_lose_nothing(lines: list[str], now: Random) -> None:
+    assert compared("\n".join(lines), "\n".join(now.sample(lines, len(lines)))).lost == 0
 
 
 def test_long_equal_stretches_are_shown_by_their_ends() -> None:
