@@ -53,6 +53,7 @@ def test_lines_far_from_a_change_are_counted() -> None:
         # A run that was moved, of which a word is equal by chance, and lines in another order.
         ("one two three four\nx three y", "x three y\none two three four", []),
         ("Red\nLarge\nIn stock", "In stock\nLarge\nRed", []),
+        ("b\nc\nb a", "b a\nb\nc", []),
         # One of two equal lines is new.
         ("S\nM\nS", "S\nM\nM", ["M"]),
         ("Views: 1,234\nLikes: 56,789", "Views: 4,321\nLikes: 98,765", ["4,321", "98,765"]),
