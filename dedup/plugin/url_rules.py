@@ -77,7 +77,8 @@ class CrawlRules:
         acting = [rule for rule in rules if rule not in wrong]
         self._obeyed = Obeyed(acting, at.run.id, knows_all=self._knows_all)
         self._wanted = frozenset(row.sighting.url_key for row in at.index.store.rows(IS_WANTED_BACK))
-        logger.info("%d rules for URLs are obeyed", len(acting))
+        obeyed = counted(len(acting), "rule for URLs is", "rules for URLs are")
+        logger.info("%s obeyed", obeyed)
 
     def again(self) -> Iterator[Request]:
         """Yield the requests that were withheld, earlier in this job too, by rules that act no more."""

@@ -13,7 +13,7 @@ from typing import Any
 from dedup.index import Index, Row
 from dedup.index.notes import REMOVED, all_answers, last_seen
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, numbers, of_dry_runs
-from dedup.model.errors import printable, printable_url
+from dedup.model.errors import counted, printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, crawl_of
 from dedup.prints.fingerprinter import DedupConfig
@@ -30,6 +30,7 @@ _MANY = 20  # pages; if most have changed, what stands beside them all may have
 _ONLY_NOISE = "only in what is left out by now"
 _BESIDE = ". Most pages changed: perhaps only a counter or a list on them did; name it in DEDUP_IGNORE"
 _COMPARED = 50  # pages that have changed, to see where
+_SELECTORS = 4  # of elements that are named together
 _MOST_SHARE = 1 / 3  # of a page (0 to 1) that may be left out: more is what it is about
 _STEP = re.compile(r"[a-z][\w-]*(?:[.#][a-z_][\w-]*)+", re.IGNORECASE)  # that a selector can name
 _PASSAGES = 5  # of a page that has changed, for people
@@ -83,8 +84,10 @@ class Changes:
         rare = {"flipping"} if self.gone else {"flipping", "removed"}
         names = [name for name in (*CHANGES, "unchanged") if counts[name] or name not in rare]
         told = {name: f"{counts[name]:,} {name}" for name in names}
-        of_them = {"copies now": counts["copy_of"], _ONLY_NOISE: counts["noise"]}
-        if notes := [f"{count:,} {said}" for said, count in of_them.items() if count]:
+        copies = counted(counts["copy_of"], "copy now", "copies now")
+        noise = f"{counts['noise']:,} {_ONLY_NOISE}"
+        notes = [copies] * bool(counts["copy_of"]) + [noise] * bool(counts["noise"])
+        if notes:
             told["changed"] += f" (of them {', '.join(notes)})"
         partial = " (partial: the crawl did not end)" * self.is_partial
         since = datetime.fromtimestamp(self.since.started, UTC)
@@ -101,20 +104,27 @@ class Changes:
 
     def _beside(self) -> str:
         """Return where most pages have changed alone, with what leaves it out, "" for nowhere."""
-        size = 0
-        only, sizes = Counter[str](), Counter[str]()
-        pairs = [*islice(self.index.store.stored(self.versions), _COMPARED)]
-        for pair in pairs:
+        size, sizes, changed = 0, Counter[str](), list[list[set[str]]]()
+        for pair in islice(self.index.store.stored(self.versions), _COMPARED):
             one, other = (Counter(lines_of(page) if (page := self._stored(row)) else ()) for row in pair)
-            changed = [_selectors(line) for line in (one - other) | (other - one)]
-            only.update(set.intersection(*changed) if changed else ())
+            changed += (
+                [some] if (some := [_selectors(line) for line in (one - other) | (other - one)]) else []
+            )
             for line in other:
                 size += len(line.text)
                 sizes.update(dict.fromkeys(_selectors(line), len(line.text)))
-        small = [name for name in sorted(only) if sizes[name] <= _MOST_SHARE * size]
-        best = max(small, key=lambda name: (only[name], -sizes[name]), default="")
-        said = f". {only[best]:,} of {len(pairs):,} pages compared changed only in {best}: "
-        return f'{said}DEDUP_IGNORE = "{best}" leaves that out' if 2 * only[best] > len(pairs) else ""
+        chosen, left = list[str](), changed
+        while 2 * len(left) >= len(changed) and len(chosen) < _SELECTORS:
+            on = Counter(name for some in left for each in some for name in each)
+            size_of = sum(sizes[name] for name in chosen)
+            small = [name for name in sorted(on) if size_of + sizes[name] <= _MOST_SHARE * size]
+            if not small:
+                break
+            chosen.append(best := max(small, key=lambda name: (on[name], -sizes[name])))
+            left = [rest for some in left if (rest := [each for each in some if best not in each])]
+        only, names = len(changed) - len(left), ", ".join(chosen)
+        said = f". {only:,} of {len(changed):,} pages compared changed only in {names}: "
+        return f'{said}DEDUP_IGNORE = "{names}" leaves that out' if 2 * only > len(changed) > 0 else ""
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""

@@ -178,6 +178,8 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
         Reason.EXACT_DUPLICATE: f"It was {fate}: all its bytes are those of a page that was kept.",
         Reason.NEAR_DUPLICATE: f"It was {fate}: its text is nearly that of a page that was kept.",
     }[verdict.reason]
+    if verdict.finding == rule.ELSEWHERE:
+        said = f"It was {fate}: it is like a page that was kept, and its other words stand on others."
     if verdict.represents:
         said = "It was kept in place of a page that it repeats and that its crawl had not met."
     elif verdict.is_restored:

@@ -204,9 +204,10 @@ def test_the_list_beside_which_most_pages_changed_is_named(beside: bool) -> None
     def body(day: int, n: int) -> str:
         pod = f"<div class=pod><h3>News of {day}</h3><p class=price>{day}.50</p></div>"
         said = text(n + 100 * day * (not beside), 80)
-        return f"<div id=content><p class=price>9.90</p><p>{said}</p></div>{pod}"
+        menu = f"<div class=menu><p>Month {day}</p></div>"
+        return f"{menu}<div id=content><p class=price>9.90</p><p>{said}</p></div>{pod}"
 
-    advice = 'in div.pod: DEDUP_IGNORE = "div.pod" ' * beside
+    advice = 'in div.pod, div.menu: DEDUP_IGNORE = "div.pod, div.menu" ' * beside
     said = changes_of(body, 25, stores=True)
     assert ("25 of 25 pages compared changed only " + advice in said) is beside
     assert ("name it in DEDUP_IGNORE" in said) is not beside
