@@ -628,10 +628,11 @@ class SiteLists:
 
     def own(self, page: Page, lists: GapSet) -> Page | None:
         """Return *page* with the names of *lists* in their place, None for none, or for little else."""
+        if not lists:
+            return None
         left = Gaps(lists).masked(page)[0]
         names = "".join(f"\n{gap}" for gap in sorted(lists))
-        is_enough = lists and len(_words(left.text)) >= _OWN_WORDS
-        return replace(left, text=left.text + names) if is_enough else None
+        return replace(left, text=left.text + names) if len(_words(left.text)) >= _OWN_WORDS else None
 
     def own_before(self, page: Page, lists: GapSet) -> Page | None:
         """Return what an earlier *page* at the address of one that has these *lists* said without them.
