@@ -33,15 +33,17 @@ from scrapy.spiders import CrawlSpider, Rule
 from benchmarks.child import anonymous_mb, child
 from crawler.example import running
 from crawler.spiders.site import SiteSpider
+from settings import CONCURRENT_ITEMS
 
 ADDON = {"ADDONS": {"dedup.plugin.Addon": 500}}
+SITE = {"CONCURRENT_ITEMS": CONCURRENT_ITEMS}
 # What is compared: a spider and its settings.
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "CrawlSpider": ("stock", {}),
     "CrawlSpider + add-on": ("stock", ADDON),
     "CrawlSpider + add-on, responses": ("stock", {**ADDON, "DEDUP_SOURCE": "response"}),
-    "site": ("site", {}),
-    "site + add-on": ("site", {**ADDON, "DEDUP_SOURCE": "response"}),
+    "site": ("site", SITE),
+    "site + add-on": ("site", {**SITE, **ADDON, "DEDUP_SOURCE": "response"}),
 }
 COMMON = {
     "CONCURRENT_REQUESTS": 16,

@@ -41,9 +41,6 @@ class PageItem:
 class PageSpider(Spider):
     """A spider that yields a `PageItem` for every HTML page; ``-a html=1`` keeps the source in it."""
 
-    # One is for the item of a page, one for its links.  Scrapy makes so many tasks for each page.
-    custom_settings = {"CONCURRENT_ITEMS": 2}  # noqa: RUF012 - as Scrapy has it
-
     def __init__(self, *, html: str = "", **kwargs: Any) -> None:
         unknown = sorted(set(kwargs) - {"name", "dedup_follow"})
         if unknown:

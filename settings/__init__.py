@@ -16,6 +16,8 @@ SCHEDULER_MEMORY_QUEUE = "scrapy.squeues.FifoMemoryQueue"
 AUTOTHROTTLE_ENABLED = True
 AUTOTHROTTLE_START_DELAY = 1.0
 CONCURRENT_REQUESTS_PER_DOMAIN = 4
+# One for the item of a page, one for its links: Scrapy makes so many tasks for each page.
+CONCURRENT_ITEMS = 2
 DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
 LOG_LEVEL = "INFO"
 # Only http and https are fetched.  A private address is fetched only if it is that of a start URL, or if

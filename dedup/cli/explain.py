@@ -162,22 +162,16 @@ def _show_beside(
         click.echo(f"  differs  {fields}")
     if not is_whole:
         return
-    kept, page = map(why.Again(index, config).print_of, (other, row))
+    again = why.Again(index, config)
+    kept, page = map(again.print_of, (other, row))
     now, reasons = why.judged_again(kept, page, config, row)
-    texts = _texts_of(index, other, row)
+    texts = again.compared(other, row)
     lost = why.loss(_as_recorded(row, now) if is_kept else now, page.words, texts)
     both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
     _show_loss(lost + both, texts, reasons if is_kept else ())
     if is_kept and not row.verdict.kept and lost not in {"", "nothing"}:
         url = quote(printable_url(row.sighting.url, MAX_URL))
         click.echo(f"  {_HOW_TO_KEEP.format(url)}{_BY_KEY * bool(fields)}.")
-
-
-def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:
-    """Return the texts of two pages compared, None where one is not stored."""
-    read = why.stored_pages(index), why.stored_pages(index, is_whole=True)
-    texts = [page.text for pages in read for page in map(pages, (kept.id, row.id)) if page]
-    return compared(*texts) if len(texts) == 4 else None
 
 
 def _as_recorded(row: Row, now: Match) -> Match | Verdict:
@@ -231,7 +225,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
     for row in near[:_MOST_NEAR]:
         how = judge(again.print_of(row), row.sighting.host)
-        texts = _texts_of(index, row, own) if own else None
+        texts = again.compared(row, own) if own else None
         lost = why.loss(how, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
         most = again.most(own, how.finding)[0] if own else int(rule.allowed_words(page, config))
@@ -281,9 +275,10 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             _side(name, index, settings) for name in names
         )
         config = settings.config
-        texts = compared(a.text, b.text) if a and b else None
         if index and row_a and row:
-            texts = _texts_of(index, row_a, row)
+            texts = why.Again(index, config).compared(row_a, row)
+        else:
+            texts = compared(a.text, b.text) if a and b else None
         said = [*_crawl_said(index, row, row_a, config)] if index and row else []
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
     found, reasons = why.judged_again(print_a, print_b, config, row if repeats or is_kept else None)

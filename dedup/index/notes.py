@@ -67,9 +67,7 @@ class SiteNoise(NamedTuple):
 
 def put_noise(store: Store, site: SiteNoise) -> None:
     """Record *site* in the place of what was known of it."""
-    gaps = [
-        [*gap, *evidence[: None if evidence.is_of_site else -1]] for gap, evidence in site.gaps.items()
-    ]
+    gaps = [[*gap, *evidence] for gap, evidence in site.gaps.items()]
     with store.transaction(writing=True, beside=True):
         store.put(Note(f"{_NOISE}{json.dumps(site[:2])}", json.dumps([*site[:3], gaps, site.kinds])))
 

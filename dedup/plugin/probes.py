@@ -19,11 +19,11 @@ from scrapy.http import HtmlResponse, Response
 from dedup.index.detector import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.index.rows import OF_URL
-from dedup.model.errors import NoSuchRow, counted, printable
+from dedup.model.errors import counted, printable
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import digest
 from dedup.model.urls import host_of
-from dedup.model.verdict import Reason, Verdict
+from dedup.model.verdict import Reason, Row, Verdict
 from dedup.plugin.crawl_index import CrawlIndex, Settler
 from dedup.plugin.pages import page_after_callback, texts_of_links
 from dedup.plugin.requests import NoAnswer, probe_of, second_answer
@@ -263,10 +263,14 @@ class Probes:
 
     def _compare_with_last(self, host: _Host, page: Page, verdict: Verdict, response: Response) -> None:
         """Learn from *page* and what it said in an earlier crawl what is the site's own."""
-        is_changed = verdict.reason is not Reason.UNCHANGED
-        is_wanted = self._comparisons and verdict.previous and host.lists.wants(is_changed=is_changed)
-        if not is_wanted or not page.places:
+        previous, is_changed = verdict.previous, verdict.reason is not Reason.UNCHANGED
+        if not (self._comparisons and previous and page.places):
             return
+        if not host.lists.wants(is_changed=is_changed):
+            return
+
+        def last(at: Detector) -> Page | None:
+            return next((_stored(row, at) for row in at.index.rows_of([previous])), None)
 
         def learn(before: Page | None) -> None:
             self._comparisons -= before is not None
@@ -277,7 +281,7 @@ class Probes:
                 self._save(host)
 
         if is_changed:
-            self._index.do(partial(_stored, verdict.previous or 0), learn)
+            self._index.do(last, learn)
         else:
             learn(page)
 
@@ -555,7 +559,7 @@ def _mask_earlier(question: Question, seen: Sighting, noise: Gaps, at: Detector)
     for row in rows:
         if row.sighting.fingerprint.sentences == seen.fingerprint.sentences != b"":
             continue  # nothing has changed
-        page, found = _stored(row.id, at) if row.sighting.group == seen.group else None, None
+        page, found = _stored(row, at) if row.sighting.group == seen.group else None, None
         masked, gaps = noise.masked(page) if page else (None, ())
         if masked and gaps:
             read[row.id] = masked = replace(masked, seen_on=row.sighting.seen_on)
@@ -574,10 +578,10 @@ def of_own(found: Fingerprint, own: Page | None) -> Fingerprint:
     return replace(found, sentences=sentences_digest(own.text)) if own and found.sentences else found
 
 
-def _stored(row: int, at: Detector) -> Page | None:
+def _stored(row: Row, at: Detector) -> Page | None:
     """Return the stored page of *row*, None where there is none to read."""
-    with suppress(NoSuchRow, UnreadablePage):
-        return at.index.page_of(at.index.row(row))
+    with suppress(UnreadablePage):
+        return at.index.page_of(row)
     return None
 
 

@@ -587,7 +587,8 @@ class SiteLists:
 
     def __init__(self, known: Mapping[Gap, Evidence] | None = None) -> None:
         self.evidence = dict(known or {})
-        self._pairs: list[tuple[list[Line], list[Line], Collection[str]]] = []
+        # What pages say now, said before, in which lines these differ, and the texts of their links.
+        self._pairs: list[tuple[list[Line], list[Line], set[Gap], Collection[str]]] = []
         self._same = 0  # pairs of the same lines
         self._now, self._before = _LastSeen(), _LastSeen()
         self._act()
@@ -606,23 +607,20 @@ class SiteLists:
         *links* are the texts of its links.
         """
         one, other = lines_of(now), lines_of(before)
-        self._pairs.append((one, other, links))
+        self._pairs.append((one, other, {gap for gap in differences(one, other) if gap.is_line}, links))
         self._same += one == other
         if one == other or len(self._pairs) - self._same not in _COMPARED:
             return False
-        found = set[Gap]().union(*(differences(*pair[:2]) for pair in self._pairs))
-        gaps = Gaps([gap for gap in found - self.evidence.keys() if gap.is_line], tries=True)
+        found = set[Gap]().union(*(pair[2] for pair in self._pairs)) - self.evidence.keys()
+        gaps = Gaps(found, tries=True)
         shown = [
             _Shown(one[0].text, gaps.leave_out(one).out, gaps.leave_out(other).out, links)
-            for one, other, links in self._pairs
+            for one, other, _, links in self._pairs
         ]
-        new = (
-            (gap, seen) for gap in sorted(found - self.evidence.keys()) if (seen := _of_site(gap, shown))
-        )
-        self.evidence |= dict(islice(new, MOST_REMEMBERED - len(self.evidence)))
-        acting = self.acting
+        new = {gap: seen for gap in sorted(found) if (seen := _of_site(gap, shown))}
+        self.evidence |= dict(islice(new.items(), MOST_REMEMBERED - len(self.evidence)))
         self._act()
-        return self.acting != acting
+        return bool(new)
 
     def on(self, page: Page) -> GapSet:
         """Return the lists of *page* that the last pages show as well."""

@@ -107,9 +107,8 @@ class Changes:
         size, sizes, changed = 0, Counter[str](), list[list[set[str]]]()
         for pair in islice(self.index.store.stored(self.versions), _COMPARED):
             one, other = (Counter(lines_of(page) if (page := self._stored(row)) else ()) for row in pair)
-            changed += (
-                [some] if (some := [_selectors(line) for line in (one - other) | (other - one)]) else []
-            )
+            if some := [_selectors(line) for line in (one - other) | (other - one)]:
+                changed.append(some)
             for line in other:
                 size += len(line.text)
                 sizes.update(dict.fromkeys(_selectors(line), len(line.text)))

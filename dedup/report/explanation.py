@@ -18,7 +18,7 @@ from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.fields import held
 from dedup.reading.noise import Gaps
 from dedup.reading.page import Page, UnreadablePage
-from dedup.report.diff import Compared
+from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
 from dedup.rule.decide import STRANGER
 
@@ -60,8 +60,7 @@ def stored_pages(index: Index, *, is_whole: bool = False) -> Callable[[int], Pag
     """
     acting = {
         site[:2]: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
-        for site in all_noise(index.store)
-        if not is_whole
+        for site in (() if is_whole else all_noise(index.store))
     }
 
     def page_of(number: int) -> Page | None:
@@ -85,7 +84,8 @@ class Again:
     """
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
-        self._index, self._config, self._stored = index, config, stored_pages(index)
+        self._index, self._config = index, config
+        self._stored, self._whole = stored_pages(index), stored_pages(index, is_whole=True)
         self.hosts = frozenset(left_out(index.store))
         """Where something is known to change at each load."""
 
@@ -93,6 +93,12 @@ class Again:
         """Return the fingerprint of the page of *row*, made anew where its text is stored."""
         page = self._stored(row.id) if row.sighting.host in self.hosts else None
         return fingerprint(page, self._config) if page else row.sighting.fingerprint
+
+    def compared(self, kept: Row, row: Row) -> Compared | None:
+        """Return the texts of the pages of two rows compared, None where one is not stored."""
+        pages = [read(one.id) for read in (self._stored, self._whole) for one in (kept, row)]
+        texts = [page.text for page in pages if page]
+        return compared(*texts) if len(texts) == len(pages) else None
 
     def most(self, row: Row, finding: str) -> tuple[int, float]:
         """Return how many words the page of *row* may lose, and how many it has, by a *finding*."""

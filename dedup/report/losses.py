@@ -156,7 +156,7 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
     Places that *exceptions* tell of are left out of the texts, as they are when pages are judged.
     """
     marked, stored = noise.MarkedPlaces(exceptions), stored_pages(index)
-    whole = stored_pages(index, is_whole=True)
+    whole = cache(stored_pages(index, is_whole=True))
 
     @cache
     def read(row: int) -> Page | None:

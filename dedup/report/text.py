@@ -218,11 +218,9 @@ def summary(
         )
     ignored = [f"left out, as it changes by itself, on {said}; all: dedup places" for said in left_out]
     lines += _first(ignored, "and on {:,} more hosts: see dedup places")
-    others = {
-        **_OTHERS,
-        "asked_twice": _OTHERS["asked_twice"] + ": nothing is left out" * (not left_out),
-    }
-    lines += [f"{counts[name]:,} {text}" for name, text in others.items() if counts[name]]
+    found = {"asked_twice": "" if left_out else ": nothing was left out"}
+    told = ((counts[name], text + found.get(name, "")) for name, text in _OTHERS.items())
+    lines += [f"{count:,} {text}" for count, text in told if count]
     for canonical, copies in index.store.clusters(run.id, PARTS):
         if copies >= MIN_COPIES and copies > LARGE_SHARE * counts["seen"]:
             share = f"{copies / max(counts['seen'], copies):.0%} of all pages are copies of "

@@ -1,5 +1,6 @@
 """``dedup merge``, ``dedup rules`` and ``dedup places``."""
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.index.notes import SiteNoise, UrlRules, all_noise, put_noise
 from dedup.index.rows import Note
-from dedup.reading.noise import Evidence, Gap
+from dedup.reading.noise import Evidence, Gap, SiteLists
 from dedup.urls.rule import Counterexample, Proposal, Rule, read_rules
 from tests.support.pages import checked, edited, text
 
@@ -167,6 +168,7 @@ VIEWS = Gap("html>body>p", ("Views", ":"), ("$", "$"))
 NUMBER = Gap("html>body>p", (":",), ("$",), is_number=True)
 ONLINE = Gap("div#online>ul>li", heading="Who is \x1b[31monline")
 STAYS = Gap("html>body>p", ("Price", ":"), ("$", "$"))
+LATEST = Gap("div.side>ul>li", heading="Latest")
 
 
 @pytest.fixture
@@ -175,10 +177,14 @@ def places(tmp_path: Path) -> Path:
     moved = Evidence(moved=4, example="Views: 17")
     once = moved._replace(moved=1, crawls=1)
     gaps = {VIEWS: moved, NUMBER: moved, ONLINE: moved, STAYS: Evidence(moved=1, stayed=5)}
+    gaps[LATEST] = Evidence(moved=6, is_of_site=True)
     with SQLiteIndex(path) as opened:
         put_noise(opened.store, SiteNoise("site", "news.example", 1, gaps))
         put_noise(opened.store, SiteNoise("site", "a.example", 1, {VIEWS: once}))
         opened.store.put(Note("noise.damaged", "[1, 2"), Note("noise.odd", "[[], 1, 2, [[1]]]"))
+        # As it was written before lists were known.
+        old = ["site", "old.example", 1, [[*VIEWS, *moved._replace(is_off=True)[:-1]]], []]
+        opened.store.put(Note("noise.old", json.dumps(old)))
     return path
 
 
@@ -190,18 +196,26 @@ def test_lists_what_is_left_out(places: Path) -> None:
     assert [line for line in lines if line[2:3].isdigit()][1:] == [
         "  2  news.example: Views: #",
         "  3  news.example: Who is \\x1b[31monline: #",
+        "  4  news.example: Latest: # (on all pages, so no change of one)",
+        "  5  old.example: Views: # (off)",
     ]
 
 
 def test_a_place_is_switched_off_with_what_is_in_it(places: Path) -> None:
-    said = run("places", places, "--off", "2").output
-    assert said == "news.example: Views: # is not left out any more\n"
+    said = run("places", places, "--off", "2", "--off", "4").output
+    assert said.splitlines()[0] == "news.example: Views: # is not left out any more"
     with SQLiteIndex(places) as opened:
         off = {
             site.host: {gap for gap, one in site.gaps.items() if one.is_off}
             for site in all_noise(opened.store)
         }
-        assert off == {"news.example": {VIEWS, NUMBER}, "a.example": set()}
+        assert off == {
+            "news.example": {VIEWS, NUMBER, LATEST},
+            "a.example": set(),
+            "old.example": {VIEWS},
+        }
+        lists = [SiteLists({LATEST: site.gaps[LATEST]}) for site in all_noise(opened.store)[1:2]]
+        assert [one.acting for one in lists] == [frozenset()]
     assert "2  news.example: Views: # (off)" in run("places", places).output
 
 

@@ -138,6 +138,7 @@ def test_a_clock_that_stays_for_a_while_is_met_later(tmp_path: Path, pause: floa
     paths = [f"/{number}/0" for number in range(300)]
     done, asked = run(tmp_path, answer, paths, KNOBS=knobs, DOWNLOAD_DELAY=0.01)
     assert ("“It is [" in done.log) == (3 in asked.values()) == (pause < 1)
+    assert ("asked for again: nothing was left out\n" in done.log) == (pause > 1)
 
 
 @pytest.mark.parametrize(

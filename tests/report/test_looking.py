@@ -86,6 +86,7 @@ def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
     output = run("explain", urls[2], path).output
     said = r"  loses    about \d+ of 500 words, all( but about \d)? of which stand on"
     assert re.search(said, output)
+    assert "dropped: it is like a page that was kept, and its other words stand on others.\n" in output
     assert f"  {BY_SITE}\n" in output
     for one, end in ((urls[0], BY_SITE), (urls[1], "So it is no copy.")):
         assert run("explain", one, urls[2], path).output.endswith(f"  {end}\n")
