@@ -632,7 +632,8 @@ class SiteLists:
             return None
         left = Gaps(lists).masked(page)[0]
         names = "".join(f"\n{gap}" for gap in sorted(lists))
-        return replace(left, text=left.text + names) if len(_words(left.text)) >= _OWN_WORDS else None
+        is_text = sum(map(str.isalnum, _words(left.text))) >= _OWN_WORDS
+        return replace(left, text=left.text + names) if is_text else None
 
     def own_before(self, page: Page, lists: GapSet) -> Page | None:
         """Return what an earlier *page* at the address of one that has these *lists* said without them.

@@ -1,6 +1,6 @@
 """What moves between two answers of one address, as lines of places, and what is left of a page."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 from random import Random
 
@@ -322,35 +322,89 @@ class Days:
         return changed
 
 
-def missed_and_delivered(seed: int) -> tuple[int, int, int]:
-    """Return how many changes four days miss, and what the second and last deliver for nothing."""
-    site, known = Days(Random(seed)), dict[Gap, Evidence]()
-    last = [site.page(number, 0) for number in range(len(site.facts))]
-    before = [sentences_digest(one.text) for one in last]
-    missed, delivered = 0, []
-    for day in range(1, 5):
-        changed, lists, told = site.changed(), SiteLists(known), set[int]()
-        for number in site.now.sample(range(len(last)), len(last)):
-            now = site.page(number, day)
+def delivered(days: Iterable[Iterable[tuple[int, Page, Collection[str]]]]) -> Iterator[set[int]]:
+    """Yield which of the pages of each day, with the texts of their links, are not as they were."""
+    known, last, before = dict[Gap, Evidence](), dict[int, Page](), dict[int, bytes]()
+    for pages in days:
+        lists, changed = SiteLists(known), set[int]()
+        for number, now, links in pages:
             on = lists.on(now)
-            own = lists.own_before(last[number], on) if lists.acting else None
-            before[number] = sentences_digest(own.text) if own else before[number]
             digest = sentences_digest((lists.own(now, on) or now).text)
-            if lists.wants(is_changed=digest != before[number]):
-                lists.learn(now, last[number] if digest != before[number] else now, site.links(day))
-            if digest != before[number]:
-                told.add(number)
+            if number in last and (own := lists.own_before(last[number], on)):
+                before[number] = sentences_digest(own.text)
+            changed |= {number} if digest != before.get(number) else set()
+            if number in last and lists.wants(is_changed=number in changed):
+                lists.learn(now, last[number] if number in changed else now, links)
+            if number in changed:
                 last[number], before[number] = now, digest
         known = lists.evidence
-        missed += len(changed - told)
-        delivered.append(len(told - changed))
-    return missed, delivered[0], delivered[-1] if site.beside == "list" else 0
+        yield changed
+
+
+def missed_and_delivered(seed: int) -> tuple[int, int, int]:
+    """Return how many changes four days miss, and what the second and last deliver for nothing."""
+    site, changed = Days(Random(seed)), list[set[int]]()
+
+    def days() -> Iterator[list[tuple[int, Page, list[str]]]]:
+        for day in range(5):
+            changed.append(site.changed())
+            order = site.now.sample(range(len(site.facts)), len(site.facts))
+            yield [(number, site.page(number, day), site.links(day)) for number in order]
+
+    found = [*zip(delivered(days()), changed, strict=False)][1:]
+    told = [len(came - own) for came, own in found]
+    missed = sum(len(own - came) for came, own in found)
+    return missed, told[0], told[-1] if site.beside == "list" else 0
 
 
 def test_a_list_of_the_site_is_no_change_of_a_page_and_no_other_change_is_missed() -> None:
     missed, first, last = map(sum, zip(*map(missed_and_delivered, range(16)), strict=True))
     assert missed == 0
     assert last < first / 4
+
+
+def box(history: str, number: int, day: int) -> tuple[list[str], object]:
+    """Return the lines of a box beside a page, and what of it is the page's own."""
+    if history == "sizes":  # other ones of each model, one more each day
+        count = 3 + (number // 6 < day)
+        return [f"Size {size}" for size in range(count)], count
+    news, is_other = [text(900 + day * 4 + n, 6) for n in range(6)], number in {7, 9}
+    if history == "a line" and number > 11:
+        return [f"Sold: {day > 1}"], day > 1
+    if history == "other links" and is_other:
+        return [text(700 + number + n, 6) for n in range(6 - (day > 1))], day > 1
+    is_gone = history == "gone" and day == 2 and is_other
+    return [] if is_gone else news, day * (history == "alone" and is_other) or is_gone
+
+
+@pytest.mark.parametrize("history", ["gone", "a line", "sizes", "other links", "alone"])
+def test_a_list_that_is_a_pages_own_is_a_change(history: str) -> None:
+    def day_of(day: int) -> Iterator[tuple[int, Page, list[str]]]:
+        for number in sorted(range(24), key=lambda number: number // 6 != day - 1):
+            lines, is_alone = box(history, number, day)[0], history == "alone" and number in {7, 9}
+            more = f"<h3>Box</h3><ul>{''.join(map('<li>{}'.format, lines))}</ul>"
+            said = f"<div><p>{text(number, 60 * (not is_alone))}</p>{more}</div>"
+            yield number, page(said, f"Item {number}", number), lines if history != "sizes" else []
+
+    for day, found in enumerate(delivered(map(day_of, range(5)))):
+        own = [[box(history, number, at)[1] for at in (day - 1, day)] for number in range(24)]
+        assert {number for number, (was, now) in enumerate(own) if was != now} <= found
+
+
+@pytest.mark.parametrize("of_few", [True, False])
+def test_lists_of_links_of_few_pages_and_of_each_are_not_the_sites(of_few: bool) -> None:
+    lists = SiteLists()
+    for number in range(30):
+        links = [text((not of_few) * number * 9 + n, 6) for n in range(9)]
+        has_changed = number > 20 or not of_few
+        now, before = (
+            page(
+                f"<p>{text(number, 90)}</p><ul class=a>{''.join(map('<li>{}'.format, some))}</ul>",
+                f"{number}",
+            )
+            for some in (links[:5], links[4 * has_changed :][:5])
+        )
+        assert not lists.learn(now, before, links)
 
 
 def test_the_law_of_lists_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
