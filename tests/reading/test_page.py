@@ -175,7 +175,7 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
 
 
 NUMBERS = (0, 1, 2, 0, 1, 0, 0)  # of three depths, three tags and a place
-FIELDS: dict[str, Any] = dict.fromkeys(["title", "language", "variant", "record", "text"], "t")
+FIELDS: dict[str, Any] = dict.fromkeys(["title", "language", "variant", "record"], "t")
 FIELDS |= {"inside": None, "tags": ["p", "b"], "places": ["p"]}
 WRONG: dict[str, list[object]] = {
     "more": [1],
@@ -188,21 +188,23 @@ WRONG: dict[str, list[object]] = {
 
 
 def packed(told: object, numbers: Iterable[int] = NUMBERS) -> bytes:
-    return FORM + zlib.compress(json.dumps(told).encode() + b"\n" + array("I", numbers).tobytes())
+    return FORM + zlib.compress(json.dumps(told).encode() + b"\nt" + array("I", numbers).tobytes())
 
 
 def test_what_is_packed_here_is_a_page() -> None:
-    found = unpack(packed([FIELDS, 3]))
+    found = unpack(packed([FIELDS, 3, 1]))
+    assert found.text == "t"
     assert (found.tags, found.depths, found.places) == (("p", "b", "p"), (0, 1, 2), ("p",))
 
 
 @pytest.mark.parametrize(
     ("told", "numbers"),
     [
-        *((told, NUMBERS) for told in (None, [], FIELDS, [{"title": "a"}, 3])),
-        *(([FIELDS | {name: one}, 3], NUMBERS) for name, all_ in WRONG.items() for one in all_),
-        *(([FIELDS, count], NUMBERS) for count in (-1, True, 1.0, "3", 5, 1 << 99)),
-        *(([FIELDS, 3], numbers) for numbers in ((), (0, 1), (*NUMBERS, 1), (1 << 28, *NUMBERS[1:]))),
+        *((told, NUMBERS) for told in (None, [], FIELDS, [{"title": "a"}, 3, 1])),
+        *(([FIELDS | {name: one}, 3, 1], NUMBERS) for name, all_ in WRONG.items() for one in all_),
+        *(([FIELDS, count, 1], NUMBERS) for count in (-1, True, 1.0, "3", 5, 1 << 99)),
+        *(([FIELDS, 3, size], NUMBERS) for size in (-28, -1, True, 1.0, "1", 1 << 99)),
+        *(([FIELDS, 3, 1], numbers) for numbers in ((), (0, 1), (*NUMBERS, 1), (1 << 28, *NUMBERS[1:]))),
     ],
 )
 def test_what_cannot_be_a_page_is_refused(told: object, numbers: Iterable[int]) -> None:
