@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -47,8 +46,8 @@ def _page_of_tree(response: HtmlResponse) -> Page | None:
     return Page.from_tree(response.selector.root, body=response.body, url=response.url, with_places=True)
 
 
-def page_after_callback(response: Response | None) -> Page | None:
-    """Return the page that `page_from_response` has read, or else read the bytes.
+def page_after_callback(response: Response | None, ignore: str = "") -> Page | None:
+    """Return the page that `page_from_response` has read, or else read the bytes, as it is judged.
 
     The tree that Scrapy parsed may have changed by now: callbacks remove what they do not want.
     """
@@ -59,7 +58,7 @@ def page_after_callback(response: Response | None) -> Page | None:
         exchange.page = Page.from_html(
             response.body, url=response.url, encoding=_header_encoding(response), with_places=True
         )
-    return exchange.page
+    return judged_part(exchange.page, ignore, lambda: decode(response.body, _header_encoding(response)))
 
 
 def texts_of_links(response: Response) -> set[str]:
@@ -96,10 +95,9 @@ class ItemReader:
         If the item *is_only*, the one item of a response of HTML or of bytes, this is the page of that.
         Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
         """
-        page, kind = page_after_callback(response) if is_only else None, "page"
-        if page and isinstance(response, HtmlResponse):
-            markup = partial(decode, response.body, _header_encoding(response))
-            page = judged_part(page, self._settings.ignore, markup)
+        page, kind = None, "page"
+        if is_only and isinstance(response, HtmlResponse):
+            page = page_after_callback(response, self._settings.ignore)
         elif is_only and response and not isinstance(response, TextResponse) and response.body:
             # A document or a picture: nothing is read of it, so it repeats only equal bytes.
             page = Page(response.url, digest(response.body), text="")

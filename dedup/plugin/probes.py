@@ -422,14 +422,15 @@ class Probes:
     async def _answers(self, host: _Host, met: _Met, request: Request, gaps: GapSet) -> list[Page]:
         """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
         assert isinstance(met.response, HtmlResponse)
-        first = page_after_callback(met.response)
+        ignore = self._index.settings.ignore
+        first = page_after_callback(met.response, ignore)
         pages = [] if first is None or first.excess else [first]
         while pages:
             self._counts.add("asked_twice")
             host.asked += len(pages) > 1
             answer = await second_answer(self._crawler, request, met.response)
             host.failed, host.is_closed = 0, host.is_closed or answer is None
-            page = page_after_callback(answer)
+            page = page_after_callback(answer, ignore)
             if page is None or page.excess:
                 return []
             pages.append(page)

@@ -407,14 +407,14 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
         blocks = _matched([line.place for line in here], [line.place for line in there])
         for at, to, size in blocks.get_matching_blocks():
             pairs += ((begin + at + step, other + to + step) for step in range(size))
-    if 2 * sum(len(first[at].text) for at in moved) > sum(len(line.text) for line in first):
-        return set()
     found: set[Gap] = set()
     lines = moved - {at for at, _ in pairs}
     for at, other in pairs:
         gaps, is_line = _gaps_between(first[at], second[other])
         found |= gaps
         lines |= {at} if is_line else set()
+    if 2 * sum(len(first[at].text) for at in lines) > sum(len(line.text) for line in first):
+        return set()
     found |= {_line_gap(first, at, moved) for at in lines}
     found |= {_line_gap(second, at, also) for at in also - {at for _, at in pairs}}
     return {gap for gap in found if gap.place and gap.is_possible}

@@ -252,8 +252,10 @@ def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
     found: dict[Gap, _Phrase] = {}
     lines = [Line(at, " ".join(text.split())) for at, text in noise.lines_of(copy)[1:]]
     for part in parts:
-        place, line = next((line for line in lines if part in line.text), Line("", part))
-        rest = line.replace(part, "")
+        is_in = re.compile(rf"(?<!\w){re.escape(part)}(?!\w)")
+        found_in = (line for line in lines if is_in.search(line.text))
+        place, line = next(found_in, Line("", part))
+        rest = is_in.sub("", line)
         stays = rest if re.search(r"\w", rest) else " ".join(_TOKEN.findall(line)[:2])
         gaps = noise.gaps_among(place, [line, stays]) if place else set()
         said = _Phrase(ADDRESS.sub(" ", part), (rest,), (line,), None)

@@ -77,6 +77,14 @@ def test_copies_are_dropped_whatever_moves_on_them(tmp_path: Path, source: str) 
     assert any("秒" in one for one in shown)
 
 
+def test_nothing_is_learned_of_what_is_ignored(tmp_path: Path) -> None:
+    done, _ = run(tmp_path, Site(), addresses(), DEDUP_IGNORE="p.meta, p.meta ~ div, p.meta ~ div ~ p")
+    assert sorted(numbers(done)) == [*range(ARTICLES)]
+    assert "asked for again: nothing was left out\n" in done.log
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert not any(site.gaps for site in all_noise(index.store))
+
+
 @pytest.mark.parametrize("other", ["kind", "language"])
 def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, other: str) -> None:
     """Printed pages come when nothing has moved for long; what moves there is found all the same."""
