@@ -36,8 +36,7 @@ NO_COPY = 3  # the exit code if OTHER is no copy
 LONGEST_URL = 2000
 _MOST_ROWS = 10
 _MOST_NEAR = 10
-# What differs in more bits, or shares less (0 to 1), is the nearest by chance.
-_FAR, _LEAST = 24, 0.1
+_LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_KEEP = (
@@ -169,6 +168,8 @@ def _show_beside(
     lost = why.loss(_as_recorded(row, now) if is_kept else now, page.words, texts)
     both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
     _show_loss(lost + both, texts, reasons if is_kept else ())
+    if is_kept and (holder := again.holder(row)):
+        click.echo(f"  Of the other pages kept {holder}.")
     if is_kept and not row.verdict.kept and lost not in {"", "nothing"}:
         url = quote(printable_url(row.sighting.url, MAX_URL))
         click.echo(f"  {_HOW_TO_KEEP.format(url)}{_BY_KEY * bool(fields)}.")
@@ -213,7 +214,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     judge = again.judge(own, page) if own else lambda kept, _: rule.match(kept, page, config)
     if not near:
         click.echo("no other page kept is like it")
-        others = (row for row in _others(index, page, own) if row.id <= last)
+        others = (row for row in why.near(index, page, own) if row.id <= last)
         found = (
             (rule.match(again.print_of(row), page, config).similarity, -row.id, row) for row in others
         )
@@ -236,18 +237,9 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         click.echo(f"and {len(near) - _MOST_NEAR:,} more")
 
 
-def _others(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
-    """Return the pages kept that are not far from *page*, but for versions of its *own*."""
-    near = index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
-    if not own:
-        return near
-    group, name = own.sighting.group, own.sighting.identity
-    return [row for row in near if row.sighting.group == group and row.sighting.identity != name]
-
-
 def _near(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
     """Return the pages kept that are like *page*, and those that have the title of its *own* row."""
-    near = _others(index, page, own)
+    near = why.near(index, page, own)
     prints = [row.sighting.fingerprint for row in near]
     alike = rule.are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]

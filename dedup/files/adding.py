@@ -261,7 +261,8 @@ class Adding:
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         counts["beside"] += verdict.nearest is not None
         counts["as_before"] += verdict.reason is Reason.UNCHANGED and verdict.repeats_another
-        is_earlier = verdict.canonical_run != detector.run.id
+        is_alone = self.settings.config.unchanged == "drop"
+        is_earlier = is_alone and verdict.canonical_run != detector.run.id
         counts["dropped_for_earlier_run"] += is_earlier and not verdict.kept
         return not verdict.kept
 

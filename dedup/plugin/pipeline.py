@@ -170,7 +170,8 @@ class DedupPipeline:
         page = token.question.page if token.question else None
         url, name = (page.url, item_name(page)) if page else (getattr(token.response, "url", ""), "")
         copy = DuplicatePage(url, verdict, name)
-        if verdict.repeats_another and verdict.canonical_run != self.judge.index.run.id:
+        is_earlier = verdict.canonical_run != self.judge.index.run.id
+        if verdict.repeats_another and is_earlier and self._settings.config.unchanged == "drop":
             self._counts.add("dropped_for_earlier_run")
         if verdict.repeats_another and verdict.reason is Reason.UNCHANGED:
             self._counts.add("as_before")

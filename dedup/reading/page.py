@@ -357,14 +357,15 @@ def is_readable(stored: bytes) -> bool:
     return False
 
 
-# The first of them that a record has names it.  See https://schema.org/Product, /Book and
-# /IndividualProduct.
+# The first of them that a record has names it.  See https://schema.org/Product, /Book,
+# /IndividualProduct and, for what an employer calls an advert, /JobPosting.
 _IDS = (
     *("sku", "gtin", "gtin13", "gtin12", "gtin8", "gtin14"),
     *("isbn", "productID", "serialNumber", "mpn"),
 )
 # What is about something else, though it may name a product.
 _OTHERS = ("Article", "Posting", "Recipe", "Review")
+_ADVERT = "JobPosting"
 _BESIDE = frozenset(["aside", "nav", "footer"])
 # An id of more characters is none; so many elements, nodes, and characters of a script are looked at.
 _LONGEST, _MOST, _MOST_NODES, _MOST_CHARACTERS = 100, 20, 200, 1 << 18
@@ -382,7 +383,7 @@ def record_of(root: Any, body: bytes) -> str:
     """
     nodes = [*islice(_nodes(root), _MOST_NODES)]
     kinds = (kind for node in nodes for kind in _listed(node.get("@type")) if isinstance(kind, str))
-    if any(kind.endswith(_OTHERS) for kind in kinds):
+    if any(kind.endswith(_OTHERS) and kind != _ADVERT for kind in kinds):
         return ""
     found = {named for node in nodes if (named := _of_node(node))}
     if not found and b"itemprop" in body and any(name.encode() in body for name in _IDS):
@@ -409,6 +410,10 @@ def _listed(value: Any) -> list[Any]:
 
 def _of_node(node: dict[str, Any]) -> str:
     """Return the id of a *node* of JSON-LD, or else of its only offer."""
+    if _ADVERT in _listed(node.get("@type")):
+        named = node.get("identifier")
+        value = _id(named.get("value") if isinstance(named, dict) else named)
+        return f"identifier={value}" if value else ""
     offers = _listed(node.get("offers"))
     nodes = [node, *(offers if len(offers) == 1 and isinstance(offers[0], dict) else ())]
     found = (f"{name}={value}" for one in nodes for name in _IDS if (value := _id(one.get(name))))

@@ -236,6 +236,11 @@ class Report:
         lost = "" if reason is Reason.EXACT_DUPLICATE else loss(row.verdict, words, texts)
         return reason.replace("_", " ").replace("duplicate", "copy") + f", loses {lost}" * bool(lost)
 
+    def told_elsewhere(self, row: Row) -> str:
+        """Return what `told_loss` does, and which other page kept has most of what is lost."""
+        holder = Again(self.index, self.config).holder(row)
+        return self.told_loss(row) + f"; {holder}" * bool(holder)
+
     def lost(self, row: Row) -> int | None:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""
         texts = self.losses.texts.get(row.id)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise, left_out
-from dedup.model.errors import NoSuchRow, counted, printable
+from dedup.model.errors import NoSuchRow, counted, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason, Verdict
@@ -27,6 +27,7 @@ _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 _BY_LESS = "The crawl measured {} bits; with what has been left out or set since, it would be kept."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
+_FAR = 24  # bits: what differs in more is near by chance
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 # What becomes of duplicates, by the action of their run, for programs, stats and people.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
@@ -119,6 +120,21 @@ class Again:
                 return rule.match(kept, page, self._config, site.beside(host))
 
         return judged
+
+    def holder(self, row: Row) -> str:
+        """Return which page kept has most of the words that the copy of *row* has beside its canonical.
+
+        "" where that has them all, or no other page has more.
+        """
+        page, verdict = row.sighting.fingerprint, row.verdict
+        if verdict.nowhere == verdict.lost:
+            return ""
+        others = [one for one in near(self._index, page, row) if one.id != verdict.canonical]
+        found = ((rule.match(one.sighting.fingerprint, page, self._config), one) for one in others)
+        lost = ((it.lost, one.id, one.sighting.url) for it, one in found if it.lost is not None)
+        least, _, url = min(lost, default=(verdict.lost or 0, 0, ""))
+        most = f"all but about {counted(least, 'word')}" if least else "all words"
+        return f"{printable_url(url)} has {most}" if url else ""
 
     def copied(self, row: Row) -> Canonical | None:
         """Return the page of which that of *row*, which was kept, would be a copy now, None for none.
@@ -220,6 +236,15 @@ def briefly(found: Match, most: int, config: DedupConfig) -> str:
     told = _BRIEFLY.get(found.finding) or found.finding.replace("_", " ")
     numbers = {"allowed": most, "bits": found.content_distance, "near": config.max_distance}
     return "a copy" if found.is_duplicate else told.format(**numbers)
+
+
+def near(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
+    """Return the pages kept that are not far from *page*, but for versions of its *own* row."""
+    found = index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
+    if not own:
+        return found
+    group, name = own.sighting.group, own.sighting.identity
+    return [row for row in found if row.sighting.group == group and row.sighting.identity != name]
 
 
 def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:

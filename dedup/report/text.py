@@ -82,7 +82,7 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
             yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
     yield from _more(losses.places, most)
     rows = report.index.rows_of(report.scattered[:most])
-    told = (line for row in rows for line in (_url(row), f"  {report.told_loss(row)}"))
+    told = (line for row in rows for line in (_url(row), f"  {report.told_elsewhere(row)}"))
     what = f"on one or on several ({counted(len(report.scattered), 'copy', 'copies')}):"
     yield from _listed(f"Words on other kept pages, {what}", told, report.scattered, most)
 

@@ -86,6 +86,7 @@ def test_a_domain_has_its_subdomains_only(suffix: str, one: str, other: str, bel
 # What a page says of the record that it shows, in the forms of schema.org
 PRODUCT = {"@context": "https://schema.org", "@type": "Product", "name": "Shirt"}
 SHIRT = PRODUCT | {"sku": "A-1"}
+ADVERT = {"@type": "JobPosting", "identifier": "LST/7", "sku": "1"}
 RELATED = {"@type": "Product", "sku": "B-2"}
 
 
@@ -112,7 +113,11 @@ def script(*data: Any, kind: str = "application/ld+json") -> str:
         ('<b itemprop="name">Shirt</b> <b itemprop="sku">A-1</b>', "sku=A-1"),
         ('<meta itemprop="gtin8 productID" content="4006">', "gtin8=4006"),
         ('<b itemprop="sku">A-1</b>' + script({"@type": "WebSite"}), "sku=A-1"),
+        (script(ADVERT), "identifier=LST/7"),
+        (script(ADVERT | {"identifier": {"@type": "PropertyValue", "value": 7}}), "identifier=7"),
         # Several records, and what is no id, name none.
+        (script(ADVERT | {"@type": "BlogPosting"}), ""),
+        (script(ADVERT | {"identifier": [1]}), ""),
         (script(SHIRT, RELATED), ""),
         ('<b itemprop="sku">A-1</b><b itemprop="sku">A-2</b>', ""),
         (script(PRODUCT | {"offers": [{"sku": "A-1-M"}, {"sku": "A-1-L"}]}), ""),
@@ -126,7 +131,7 @@ def script(*data: Any, kind: str = "application/ld+json") -> str:
         (script("7", "null", '"sku"', "[[]]", '{"@graph": 1}'), ""),
         (script(SHIRT, kind="text/javascript"), ""),
     ],
-    ids=range(27),
+    ids=range(31),
 )
 def test_a_page_names_one_record_or_none(html: str, record: str) -> None:
     whole = f"<html><head><title>Shirt</title></head><body>{html}</body></html>"

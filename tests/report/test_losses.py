@@ -33,10 +33,14 @@ def index_of(*ends: str, of_ropes: Sequence[str] = ()) -> Index:
     return stored(enumerate(body.format(*one) for one in (*others, *pages)))
 
 
-def stored(pages: Iterable[tuple[object, str]], index: Index | None = None) -> Index:
+def stored(
+    pages: Iterable[tuple[object, str]],
+    index: Index | None = None,
+    exceptions: Exceptions = Exceptions(),  # noqa: B008
+) -> Index:
     """Return an index with the texts of *pages*, each what its URL ends with, and its HTML."""
     made = (Page.from_html(body, url=f"http://a.example/{end}", with_places=True) for end, body in pages)
-    checked(index := index or MemoryIndex(), made, DedupConfig(store_pages=True))
+    checked(index := index or MemoryIndex(), made, DedupConfig(store_pages=True, exceptions=exceptions))
     return index
 
 
@@ -135,6 +139,25 @@ def test_what_only_print_views_say_is_one_place_that_can_be_marked() -> None:
     for says, left in ("copy", ("As seen", "")), ("different", ("As seen on #", "different")):
         marks = DedupConfig(exceptions=Exceptions.of([Said(**place.mark, says=says)]))
         assert [(one.shown, one.says) for one in Report(index, config=marks).losses.places] == [left]
+
+
+def said_to_be_copies(*bodies: str) -> Index:
+    said = Exceptions.of([Said("http://a.example/1", "http://a.example/0", "copy")])
+    return stored(enumerate(bodies), exceptions=said)
+
+
+def test_a_word_that_a_view_adds_is_no_part_of_a_longer_one() -> None:
+    said = f"<title>A</title><div><p>Printers are slow: {SAID}</p></div>"
+    view = said.replace("div", "main") + "<h6>Print</h6>"
+    (place,) = Report(said_to_be_copies(said, view)).losses.places
+    assert (place.shown, [*map(lost_in, place.examples)]) == ("Print", ["Print"])
+
+
+def test_lines_that_each_have_a_value_are_compared_value_by_value() -> None:
+    """However much of the page these lines are: it is no other view of it."""
+    lines = "".join(f"<p>{text(n, 12)} ref {{0}} of {text(9 + n, 12)}" for n in range(4))
+    colour, (place,) = told(said_to_be_copies(*map(lines.format, ("26/310", "26/311"))))
+    assert (colour, " ref # of " in place) == (RED, True)
 
 
 def test_a_name_that_ends_other_titles_too_is_no_record() -> None:
