@@ -16,6 +16,7 @@ from dedup.model.hashes import Hashes, digest, hashes_of, murmur3
 from dedup.model.marks import MARKED, NO_EXCEPTIONS, Exceptions
 from dedup.model.urls import host_of
 from dedup.native._pages import MUTE, OF_NUMBERS, Content, spaced, structure
+from dedup.reading import noise
 from dedup.reading import tokens as reading
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED, segment, table_digest, tokens, word_count
@@ -222,11 +223,12 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 # What may be in an address, but for quotes and brackets.
 _ADDRESS = re.compile(r"https?://[!#-&*-;=?-Z_a-z~]+")
 _MUTE = chr(MUTE)
+_AGO = re.compile(noise.AGO)
 _MOMENT = re.compile(r"\b(?:\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4})\b")
 
 
 def sentences_digest(text: str) -> bytes:
-    """Return two digests of *text*, 8 bytes each.
+    """Return two digests of *text*, 8 bytes each; how long ago something was is no part of it.
 
     The first is that of its sentences: its blocks of eight words or more, each once, in any order,
     without times and dates; where there are none, that of all its blocks.  The second is that of all
@@ -236,10 +238,12 @@ def sentences_digest(text: str) -> bytes:
     >>> one = "The sun rises over the hills at dawn."
     >>> sentences_digest(f"12 visitors\\n{one}")[:8] == sentences_digest(f"{one}\\n13 visitors")[:8]
     True
+    >>> sentences_digest("5 days ago\\n12 notes") == sentences_digest("2 weeks ago\\n12 notes")
+    True
     """
     short: list[str] = []
     long: list[str] = []
-    for block in text.splitlines():
+    for block in _AGO.sub("", text).splitlines():
         said = _MOMENT.sub("", block) if len(block) > MIN_WORDS else ""
         words = len(_WORD.findall(said)) + len(_UNSPACED.findall(said)) // _CHARACTERS
         (long if words >= MIN_WORDS else short).append(" ".join(block.split()))

@@ -57,6 +57,7 @@ AGE = (
     "[0-9]+ (?:second|minute|hour|day|week|month|year)s?(?: ago)?\\b|[0-9]+ ?"
     "(?:\u79d2|\u5206[\u949f\u9418]|\u5c0f[\u65f6\u6642]|\u5929|[\u5468\u9031]|[\u4e2a\u500b]\u6708|\u5e74)\u524d"
 )
+AGO = rf"(?:{AGE})(?:(?<=ago)|(?<=前))"  # how long ago something was
 _WORD = re.compile(
     rf"{_DATE}|{AGE}|[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S"
 )

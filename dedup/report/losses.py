@@ -37,7 +37,7 @@ _NO_VALUE = re.compile(rf"{ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b|\b\d\
 # Lines that are drawn at each load with all that stands in them: how long ago something was, who is
 # there, an advert.
 _DRAWN = re.compile(
-    rf"(?:{noise.AGE})(?:(?<=ago)|(?<=前))|人在[线線]|在[线線][人用]|^\s*(?:advert\w*\b|sponsored\b|[广廣]告)"
+    rf"{noise.AGO}|人在[线線]|在[线線][人用]|^\s*(?:advert\w*\b|sponsored\b|[广廣]告)"
     r"|\b(?:guests?|members?|people|readers?|users?|visitors?|who is|who['’]s) (?:online|browsing)\b"
     r"|\b(?:looking at|reading|viewing|watching) (?:this|now)\b",
     re.IGNORECASE,
@@ -117,8 +117,9 @@ class Place:
         lost = [span.text for one in self.examples for span in one.line if span.of == COPY]
         is_sentence = any(text.endswith(_ENDS) and not _is_label(text) for text in lost)
         is_added = all(span.of != KEPT for one in self.examples for span in one.line)
+        is_fixed = is_added and len(self.examples) < min(EXAMPLES, len(self.copies))  # the same line
         order = bool(self.says), not self.records, not self.advice, not is_sentence
-        return *order, is_added, -len(self.copies)
+        return *order, is_added, is_fixed, -len(self.copies)
 
     @property
     def mark(self) -> dict[str, str]:
