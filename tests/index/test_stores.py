@@ -1,22 +1,66 @@
 """Every store holds the same: whatever rows and records are put in, the same come out of each query."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dedup.index import Row, Run, Sighting
+from dedup.index import rows as sql
 from dedup.index.address import address_of
-from dedup.index.rows import Note
+from dedup.index.rows import Note, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import NoSuchRow
 from dedup.model.fingerprint import BINS, Fingerprint
-from dedup.model.verdict import Outcome, Reason, Verdict, Visit
+from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict, Visit
 from tests.support import postgres
+from tests.support.budget import examples
+from tests.support.pages import glance_of
 
 SCOPES, HOSTS, DIGEST = ("", "s"), ("a.example", "b.example"), bytes([1]) * 16
+URL = "http://a.example/1"
+
+few, flags, urls = st.integers(0, 3), st.booleans(), st.sampled_from(["", URL, "http://b.example/2?Q"])
+kinds, scopes, titles = map(st.sampled_from, (("page", "item"), SCOPES, ("", "Tide", "tÏde")))
+digests, outcomes = st.sampled_from([DIGEST, bytes(16)]), st.sampled_from(Outcome)
+prints = st.builds(Fingerprint, few, few, st.just(bytes(BINS)), digests, digests, few)
+of_page = prints, urls, urls, kinds, scopes, st.integers(1, 3), st.floats(1, 4), titles
+keys = st.sampled_from(["", "1", "2"])
+standings = st.sampled_from([None, Standing(1, 1), Standing(1, 1, is_elsewhere=True)])
+reasons, first = st.just(Reason.UNCHANGED) | st.sampled_from(Reason), st.sampled_from([None, 1, 2, 3])
+others = dict.fromkeys(("canonical", "previous", "replaces", "represents"), first)
+verdicts = st.builds(Verdict, reasons, flags, standing=standings, **others)
+sightings = st.builds(Sighting, *of_page, item_key=keys, is_dry=flags)
+rows = st.builds(Row, st.just(0), sightings, verdicts, outcomes, flags)
+
+# Conditions on rows, what they take, and what they mean.
+CONDITIONS: list[tuple[str, tuple[Any, ...], Callable[[Row], bool]]] = [
+    ("TRUE", (), lambda _: True),
+    ("p.run = ?", (2,), lambda row: row.sighting.run == 2),
+    (f"p.run IN {numbers((1, 3))}", (), lambda row: row.sighting.run in (1, 3)),
+    (f"p.run IN {numbers(())}", (), lambda _: False),
+    (f"p.id {sql.AMONG}", ("[1, 4, 99]",), lambda row: row.id in (1, 4)),
+    (sql.STANDS, (), lambda row: row.outcome not in UNDONE),
+    (sql.IS_WANTED_BACK, (), lambda row: row.outcome is Outcome.RESTORED),
+    (sql.MET_AGAIN, (), lambda row: row.is_met_again),
+    (sql.OF_URL, (URL,), lambda row: row.sighting.url_key == URL),
+    (of_dry_runs(()), (), lambda row: not row.sighting.is_dry),
+    (of_dry_runs((2, 3)), (), lambda row: not row.sighting.is_dry or row.sighting.run in (2, 3)),
+    ("p.is_elsewhere", (), lambda row: bool(row.verdict.standing and row.verdict.standing.is_elsewhere)),
+    ("p.canonical = ? AND p.listed", (1,), lambda row: row.verdict.canonical == 1 and row.listed),
+]
+ORDERS: dict[str, Callable[[Row], Any]] = {
+    "p.id": lambda row: row.id,
+    "+p.id": lambda row: row.id,
+    "p.id DESC": lambda row: -row.id,
+    sql.LAST_RUN: lambda row: (-row.sighting.run, -row.id),
+}
 
 
 def postgres_store(address: str) -> Store:
@@ -50,6 +94,50 @@ def opened_twice(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tup
     other.close()
 
 
+def told(row: Row) -> tuple[Any, ...]:
+    """What a row is, but for what its verdict says of other rows."""
+    found = row.verdict
+    said = (found.reason, found.kept, found.canonical, found.previous, found.replaces, found.represents)
+    return (row.id, row.sighting, said, row.outcome, row.listed)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    made=st.lists(rows, min_size=3, max_size=12),
+    settled=st.lists(st.tuples(st.sampled_from(CONDITIONS), outcomes, st.none() | outcomes), max_size=3),
+    turned=st.lists(st.integers(0, 11), max_size=3),
+)
+def test_the_rows_that_are_asked_for(made: list[Row], settled: list[Any], turned: list[int]) -> None:
+    store = Store(None)
+    expected = [replace(row, id=number) for number, row in enumerate(made, 1)]
+    with store.transaction(writing=True):
+        assert [*map(store.add, made)] == expected
+        for (where, values, holds), outcome, was in settled:
+            found = [row for row in expected if holds(row) and was in (None, row.outcome)]
+            assert store.settle(outcome, where, *values, was=was) == len(found)
+            expected = [replace(row, outcome=outcome) if row in found else row for row in expected]
+        for at in (number % len(made) for number in turned):
+            expected[at] = replace(expected[at], listed=not expected[at].listed)
+            store.set_listed(store.row(1 + at), listed=expected[at].listed)
+    assert [*map(told, store.rows())] == [*map(told, expected)]
+    for where, values, holds in CONDITIONS:
+        for order, key in ORDERS.items():
+            wanted = [row.id for row in sorted(filter(holds, expected), key=key)]
+            for limit in (-1, 2):
+                asked = store.rows(where, *values, order=order, limit=limit)
+                assert [row.id for row in asked] == wanted[: limit if limit > 0 else None]
+    glances = [glance_of(row, store.scope(row.sighting.group)) for row in expected[1:]]
+    assert [*store.glances(1)] == glances
+    assert [row.id for row in store.rows_of([3, 99, 1])] == [1, 3]
+    orphans = sum(row.outcome is Outcome.ORPHANED for row in expected)
+    assert store.statistics()[:2] == (len(made), orphans)
+    for run in (1, 2, 3):
+        copies = [row.verdict for row in expected if row.sighting.run == run and not row.verdict.kept]
+        clusters = Counter(copy.canonical for copy in copies if copy.canonical)
+        largest = [(row.id, number) for row, number in store.clusters(run, 2)]
+        assert largest == sorted(clusters.items(), key=lambda one: (-one[1], one[0]))[:2]
+
+
 def test_a_long_list_of_rows_is_read_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.index.store._BATCH", 3)
     with store.transaction(writing=True):
@@ -61,10 +149,10 @@ def test_a_long_list_of_rows_is_read_in_batches(store: Store, monkeypatch: pytes
     assert [row.id for row in store.rows(limit=7)] == [*range(1, 8)]
 
 
-def plain(run: int = 1, url: str = "http://a.example/1", *, listed: bool = False) -> Row:
+def plain(run: int = 1) -> Row:
     page = Fingerprint(1, 1, bytes(BINS), DIGEST, DIGEST, 5)
-    sighting = Sighting(page, url, url, "page", "", run, 1.0)
-    return Row(0, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=listed)
+    sighting = Sighting(page, URL, URL, "page", "", run, 1.0)
+    return Row(0, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=False)
 
 
 def test_a_row_that_is_not_there(store: Store) -> None:
@@ -85,9 +173,7 @@ def test_records_are_read_in_their_order_and_renewed_only_if_that_is_wanted(stor
         store.put(Visit("", HOSTS[0], 2, 9), Note("a.1", "new"))
     first, *others, last = store.select(Visit)
     assert (first, last, len(others)) == (Visit("", HOSTS[0], 1, 0), Visit("", HOSTS[0], 2, 9), 6)
-    assert store.select(Visit, host=HOSTS[1], run=2) == [
-        Visit(scope, HOSTS[1], 2, 0) for scope in SCOPES
-    ]
+    assert store.select(Visit, host=HOSTS[1], run=2) == [Visit(it, HOSTS[1], 2, 0) for it in SCOPES]
     assert store.select(Note, prefix="a.") == [Note("a.1", "new"), Note("a.2", "text")]
     assert (store.note("a"), store.note("nothing")) == ("text", "")
     assert store.pages([1, 7]) == {1: b"other"}
