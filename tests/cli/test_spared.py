@@ -115,13 +115,16 @@ def test_that_of_a_project_is_spared(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_an_older_output_is_replaced(name: str) -> None:
-    Path("old.jsonl").write_text("old")
-    Path("pages.db-run-1").write_text("a report of run 1")
-    for output in ("old.jsonl", "pages.db-run-1", "html/new.jsonl"):
-        assert call(name, output).exit_code == 0
-        assert "some words" in Path("feed.jsonl").read_text()
-        assert not Path(output).read_text().startswith(("old", "a report"))
+def test_an_older_output_is_replaced(made: Path, name: str) -> None:
+    for output in ("old.jsonl", "pages.db-run-1"):
+        Path(output).write_text("old" * 9999)
+        texts = []
+        for written in (output, f"html/{output}"):
+            shutil.copy(made, "pages.db")
+            assert call(name, written).exit_code == 0
+            texts.append(Path(written).read_text())
+            assert "some words" in Path("feed.jsonl").read_text()
+        assert texts[0] == texts[1]
 
 
 def test_what_stands_beside_an_index_is_none(folder: Path) -> None:
