@@ -5,6 +5,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,9 +33,7 @@ settings.load_profile("quick")
 
 # Tests that share what takes long to make (a crawl), or a port: one worker has all of a group.
 # Not by `xdist_group`: what xdist 3.8 makes of that pytest 9.2 does not see.
-GROUPS = re.compile(
-    r"tests/documentation/test_examples\.py::test_a_document|tests/index/test_clients\.py"
-)
+GROUPS = re.compile("tests/documentation/test_examples.py::test_a_document|tests/index/test_clients.py")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -57,6 +56,12 @@ def pytest_sessionstart() -> None:
 
 def pytest_unconfigure() -> None:
     guards.end()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test has its index."""
+    return tmp_path / "pages.db"
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
-from dedup.cli import main
+from tests.support.commands import run
 from tests.support.pages import text
 from tests.test_architecture import MODULES, ROOT, imported
 
@@ -96,9 +95,9 @@ def test_no_statement_has_a_word_of_a_page(tmp_path: Path, monkeypatch: pytest.M
         assert index.problems() == []
         index.ledger.forget_url(f"http://{MARK}/1")
     for command in (["report", "--all"], ["explain", f"http://{MARK}/2"], ["explain", MARK], ["rules"]):
-        CliRunner().invoke(main, [*command, str(tmp_path / "pages.db")])
+        run(*command, tmp_path / "pages.db")
     for command in (["restore", f"http://{MARK}/2"], ["restore", "--list", "dropped"], ["check"]):
-        CliRunner().invoke(main, [*command, str(tmp_path / "pages.db")])
+        run(*command, tmp_path / "pages.db")
     assert len(said) > 40
     assert not [statement for statement in said if "zq" in statement or "DROP" in statement]
 

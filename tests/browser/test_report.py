@@ -120,11 +120,10 @@ def test_a_server_writes_marks(browser: Any, tmp_path: Path, monkeypatch: pytest
     assert len(read_marks(marks)[1]) == 2
 
 
-def test_a_mark_that_cannot_be_written_is_told_and_not_shown(browser: Any, tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
+def test_a_mark_that_cannot_be_written_is_told_and_not_shown(browser: Any, path: Path) -> None:
     judged(path, page(text(1), "http://a.example/1"), page(edited(1, 4), "http://a.example/2"))
     with served(path) as (address, _), opened(browser, address, expected="status of 400") as shown:
-        (tmp_path / "pages.marks.csv").write_text("no marks at all\n")
+        path.with_suffix(".marks.csv").write_text("no marks at all\n")
         shown.get_by_role("button", name="These are different").click()
         shown.get_by_text("Not saved: marks").wait_for()
         assert shown.locator("button[aria-pressed=true]").count() == 0

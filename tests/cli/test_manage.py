@@ -5,19 +5,19 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
-from dedup.cli import main
 from dedup.index.notes import SiteNoise, UrlRules, all_noise, put_noise
 from dedup.index.rows import Note
 from dedup.reading.noise import Evidence, Gap, SiteLists
 from dedup.urls.rule import Counterexample, Proposal, Rule, read_rules
+from tests.support import commands
 from tests.support.pages import checked, edited, text
 
 
 def run(*arguments: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    done = commands.run(*arguments)
     assert done.exit_code == code, done.output
     assert "\x1b" not in done.output
     return done
@@ -92,8 +92,7 @@ PAIRS = (
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Path:
-    path = tmp_path / "pages.db"
+def index(path: Path) -> Path:
     with SQLiteIndex(path) as opened:
         book = UrlRules(opened.store)
         old = [Proposal(Rule("a.example", "?old"), 3, 3, ())]
@@ -172,8 +171,7 @@ LATEST = Gap("div.side>ul>li", heading="Latest")
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Path:
-    path = tmp_path / "pages.db"
+def places(path: Path) -> Path:
     moved = Evidence(moved=4, example="Views: 17")
     once = moved._replace(moved=1, crawls=1)
     gaps = {VIEWS: moved, NUMBER: moved, ONLINE: moved, STAYS: Evidence(moved=1, stayed=5)}

@@ -5,10 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
 from dedup import Detector, SQLiteIndex
-from dedup.cli import main
+from tests.support.commands import run
 from tests.support.crawling import ROOT, python
 from tests.support.pages import edited, page, text
 
@@ -29,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", ["folder", "", "none/out", "page.txt/out", "o" * 300])
 @pytest.mark.parametrize("command", WRITING, ids=" ".join)
 def test_what_cannot_be_written_is_one_line(folder: Path, command: tuple[str, ...], name: str) -> None:
-    done = CliRunner().invoke(main, [*command, "pages.db", "--output", name])
+    done = run(*command, "pages.db", "--output", name)
     assert done.exit_code == 1, done.exception
     assert isinstance(done.exception, SystemExit)
     assert "cannot be written: " in done.output
@@ -41,24 +40,24 @@ def test_a_name_may_be_of_any_bytes() -> None:
     Path("pages.db").rename(index)
     for number, command in enumerate(WRITING):
         output = os.fsdecode(b"%d\xff\x1b.out" % number)
-        assert CliRunner().invoke(main, [*command, index, "--output", output]).exit_code == 0
+        assert run(*command, index, "--output", output).exit_code == 0
         assert Path(output).exists()
-    assert CliRunner().invoke(main, ["merge", index, "other.db"]).exit_code == 0
-    assert CliRunner().invoke(main, ["check", index]).exit_code == 0
+    assert run("merge", index, "other.db").exit_code == 0
+    assert run("check", index).exit_code == 0
 
 
 def test_a_list_on_a_terminal_begins_in_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.cli.options.is_watched", lambda: True)
-    done = CliRunner().invoke(main, ["restore", "--list", "dropped", "pages.db"], color=True)
+    done = run("restore", "--list", "dropped", "pages.db", color=True)
     assert done.output == "looking ...\r\x1b[Khttp://a/2\n1 dropped\n"
 
 
 def test_nobody_is_asked_whether_to_forget_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("dedup.cli.manage.sys", terminal)
-    asked = CliRunner().invoke(main, ["forget", "http://a/1", "pages.db"], input="n\n")
+    asked = run("forget", "http://a/1", "pages.db", input="n\n")
     assert "Forget 1 row of pages.db?" in asked.output
-    done = CliRunner().invoke(main, ["forget", "http://a/9", "pages.db"])
+    done = run("forget", "http://a/9", "pages.db")
     assert "nothing was seen at http://a/9" in done.output
     assert "Forget" not in done.output
 
@@ -66,7 +65,7 @@ def test_nobody_is_asked_whether_to_forget_nothing(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("value", "is_plain"), [("1", True), ("", False)])
 @pytest.mark.parametrize("command", [["explain", "page.txt", "page.txt"], ["report", "pages.db"]])
 def test_colours_where_they_are_wanted(command: list[str], value: str, is_plain: bool) -> None:
-    done = CliRunner().invoke(main, command, env={"NO_COLOR": value}, color=True)
+    done = run(*command, env={"NO_COLOR": value}, color=True)
     assert ("\x1b" not in done.output) == is_plain
 
 

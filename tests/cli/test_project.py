@@ -5,11 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from scrapy.utils.project import inside_project
 
 from dedup import Detector, Page, SQLiteIndex
-from dedup.cli import main, options
+from dedup.cli import options
+from tests.support.commands import run
 from tests.support.crawling import ROOT, python
 
 PAGE = "<p>The tide turns twice a day, and the harbour is dry at noon."
@@ -46,7 +46,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(*arguments: str) -> tuple[int, str]:
-    done = CliRunner().invoke(main, arguments)
+    done = run(*arguments)
     return done.exit_code, done.output
 
 

@@ -6,12 +6,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from dedup import SQLiteIndex
-from dedup.cli import main
 from dedup.model.errors import IndexUnavailable
-from tests.support.commands import NAMES, command_named, small_index
+from tests.support.commands import NAMES, command_named, run, small_index
 
 # These write into a new folder of their own only: test_trying.py.
 WRITING = [it for it in NAMES if any(one.name == "output" for one in command_named(it).params)]
@@ -44,10 +43,6 @@ def folder(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("link to html").symlink_to("html")
     Path("here").symlink_to(".")
     return tmp_path
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -6,14 +6,13 @@ from urllib.parse import urlsplit
 
 import click
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Detector, SQLiteIndex
-from dedup.cli import main
 from dedup.cli.report import address_of
 from dedup.model.verdict import DRY_RUN
+from tests.support.commands import run
 from tests.support.crawling import document, scrapy, serving
 from tests.support.pages import edited, page, text
 
@@ -48,7 +47,7 @@ def test_it_tells_what_would_be_dropped_and_delivers_nothing_to_the_project_it_i
     assert "try/report.html" in done.stdout
     with SQLiteIndex("try/pages.db", read_only=True) as index:
         assert {run.action for run in index.runs.all()} == {DRY_RUN}
-    merged = CliRunner().invoke(main, ["merge", "try/pages.db", "project.db"])
+    merged = run("merge", "try/pages.db", "project.db")
     assert merged.exit_code == 0, merged.output
     with SQLiteIndex("project.db") as index, Detector(index) as detector:
         assert len(list(index.rows())) == 5
@@ -94,7 +93,7 @@ def test_a_site_without_https_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_told_before_anything_is_fetched(arguments: list[str], said: str) -> None:
-    done = CliRunner().invoke(main, ["try", *arguments])
+    done = run("try", *arguments)
     assert done.exit_code in (1, 2)
     assert "pass-word" not in done.output
     assert said in done.output

@@ -7,12 +7,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
-from dedup.cli import main
 from dedup.report.changes import Changes
 from tests.plugin.spiders import Site, moving_site
+from tests.support.commands import run
 from tests.support.crawling import ROOT, Crawl, crawl, document, serving
 from tests.support.pages import text
 
@@ -218,7 +217,7 @@ def test_the_report_escapes_what_pages_say(tmp_path: Path) -> None:
             with Detector(index, DedupConfig(store_pages=True), spider="one") as detector:
                 said = f"{text(1, 20)}\nevil{number} \x1b[31m\u202e"
                 detector.check(Page.from_text(said, url="http://a/1"))
-    shown = CliRunner().invoke(main, ["report", "--changes", str(tmp_path / "pages.db")]).output
+    shown = run("report", "--changes", tmp_path / "pages.db").output
     assert shown.splitlines()[:3] == [
         "changed   http://a/1 (+1 -1 words)",
         "  - evil0 \\x1b[31m\\u202e",

@@ -7,13 +7,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from dedup import Detector, SQLiteIndex, Verdict
-from dedup.cli import main
 from dedup.model.verdict import Outcome
 from tests.plugin.crawls import ITEMS, Staged, listed, near, page, rows_of_a_sound_index, stored
 from tests.support import pages
+from tests.support.commands import run
 from tests.support.crawling import crawl
 from tests.support.disks import fill, mounted
 from tests.support.pages import edited, text
@@ -110,4 +109,4 @@ def test_verdicts_are_those_of_a_clock_that_goes_forward(
         assert index.problems() == []
         assert [run.ending for run in index.runs.all()] == ["finished", "shutdown", "finished"]
     for command in (["report"], ["restore", "--list", "dropped"], ["check"]):
-        assert CliRunner().invoke(main, [*command, str(path)]).exit_code == 0
+        assert run(*command, path).exit_code == 0

@@ -13,12 +13,11 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex, fingerprint
-from dedup.cli import main
 from dedup.files import adding as adding_module
 from dedup.files.adding import Adding, find_feeds
 from dedup.index import Index
@@ -29,6 +28,7 @@ from tests.files import formats
 from tests.files.formats import WRITERS
 from tests.rule.test_site import words
 from tests.support.budget import examples
+from tests.support.commands import run
 from tests.support.crawling import ROOT, bounds, wait_until
 from tests.support.pages import edited, text
 
@@ -58,7 +58,7 @@ def outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def add(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["add", *(str(argument) for argument in arguments)])
+    return run("add", *arguments)
 
 
 def add_here(*arguments: object) -> Result:
@@ -188,9 +188,7 @@ def test_what_breaks_in_the_middle_begins_anew_and_lacks_nothing(
             if pass_until(index, feed, output, calls, config):
                 break
         last = [row for row in index.rows() if row.sighting.run == len(index.runs.all())]
-        said = [
-            [(row.sighting.url, row.verdict.kept) for row in found] for found in (last, single.rows())
-        ]
+        said = [[(it.sighting.url, it.verdict.kept) for it in found] for found in (last, single.rows())]
         assert said[0] == said[1]
     assert output.read_text().splitlines() == kept
 

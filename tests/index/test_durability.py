@@ -13,14 +13,13 @@ from random import Random
 from typing import TextIO
 
 import pytest
-from click.testing import CliRunner
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.cli import main
 from dedup.index import Run
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import Outcome
+from tests.support.commands import run
 from tests.support.disks import mount, mounted
 from tests.support.pages import find_or_add
 
@@ -133,8 +132,7 @@ def open_and_begin(path: Path, report: TextIO) -> None:
         index.runs.begin("killed")
 
 
-def test_a_crawl_killed_while_it_waits_for_its_run_to_begin_leaves_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
+def test_a_crawl_killed_while_it_waits_for_its_run_to_begin_leaves_nothing(path: Path) -> None:
     with SQLiteIndex(path):
         pass
     child, report = in_fork(partial(open_and_begin, path))
@@ -145,7 +143,7 @@ def test_a_crawl_killed_while_it_waits_for_its_run_to_begin_leaves_nothing(tmp_p
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     assert_sound(path, [])
-    assert os.listdir(tmp_path) == ["pages.db"]
+    assert os.listdir(path.parent) == [path.name]
 
 
 def test_a_lock_that_was_made_for_no_run_is_removed(tmp_path: Path) -> None:
@@ -228,7 +226,7 @@ def read_only(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_an_index_that_cannot_be_written_can_be_read(read_only: Path) -> None:
-    done = CliRunner().invoke(main, ["report", str(read_only)])
+    done = run("report", read_only)
     assert (done.exit_code, "1 page seen = 1 kept." in done.output) == (0, True), done.output
     assert os.listdir(read_only.parent) == [read_only.name]
 

@@ -5,12 +5,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.cli import main
+from dedup import Detector, MemoryIndex, SQLiteIndex
 from dedup.index import blocks, rows
 from dedup.index.address import scheme_of
 from dedup.index.blocks import BlockIndex
@@ -20,13 +18,15 @@ from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable, pri
 from dedup.prints import fingerprinter
 from dedup.prints.fingerprinter import RECIPE_VERSION
 from dedup.settings import DedupSettings
-from tests.support.commands import with_index
+from tests.support.commands import run, with_index
 from tests.support.pages import checked, edited, page, text
 
+ONE = {"http://a/": text(1)}
 
-def filled(path: Path, config: DedupConfig | None = None) -> Path:
+
+def filled(path: Path, pages: dict[str, str] = ONE) -> Path:
     with SQLiteIndex(path) as index:
-        checked(index, {"http://a/": text(1)}, config)
+        checked(index, pages)
     return path
 
 
@@ -63,9 +63,7 @@ def test_a_path_that_cannot_be_a_file(tmp_path: Path, name: str, message: str) -
 
 
 def test_a_truncated_file(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index:
-        checked(index, {f"http://a/{n}": text(n) for n in range(100)})
+    path = filled(tmp_path / "pages.db", {f"http://a/{n}": text(n) for n in range(100)})
     path.write_bytes(path.read_bytes()[: 8 * 4096 + 17])
     before = path.read_bytes()
     with pytest.raises(IndexUnavailable, match="damaged"), SQLiteIndex(path) as index:
@@ -74,9 +72,7 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "damage", ["content_simhash = 'text'", "sketch = x'0102', outcome = 'confirmee'"]
-)
+@pytest.mark.parametrize("damage", ["content_simhash = 'text'", "sketch = x'0102', outcome = 'confirm'"])
 def test_no_page_is_judged_by_what_is_damaged(tmp_path: Path, damage: str) -> None:
     path = filled(tmp_path / "pages.db")
     with sqlite3.connect(path) as connection:
@@ -257,10 +253,7 @@ def run_sql(path: Path, statement: str) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index:
-        checked(index, PAGES)
-    return path
+    return filled(tmp_path / "pages.db", PAGES)
 
 
 @pytest.fixture
@@ -290,11 +283,11 @@ def test_so_is_a_set_of_simhashes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["report"], ["explain", "http://a/3"], ["check"]])
 def test_another_recipe_is_read_as_ever(older: Path, command: list[str]) -> None:
-    found = CliRunner().invoke(main, [*command, str(older)])
+    found = run(*command, older)
     run_sql(older, f"UPDATE meta SET value = '{RECIPE_VERSION}' WHERE name = 'recipe.recipe'")
     assert (found.exit_code, found.exception) == (0, None), found.output
     if command[0] != "check":
-        assert found.output == CliRunner().invoke(main, [*command, str(older)]).output
+        assert found.output == run(*command, older).output
 
 
 def test_no_page_is_judged_by_it(older: Path) -> None:
@@ -308,7 +301,7 @@ def test_no_page_is_judged_by_it(older: Path) -> None:
 def test_commands_with_new_pages_say_so_in_one_sentence(older: Path, tmp_path: Path) -> None:
     (page := tmp_path / "new.html").write_text(f"<p>{text(9)}</p>")
     for command in ("add", "explain"):
-        refused = CliRunner().invoke(main, with_index([command, str(page)], older))
+        refused = run(*with_index([command, str(page)], older))
         assert (refused.exit_code, refused.output) == (1, f"Error: {older} {REFUSAL}\n")
     with SQLiteIndex(older) as index:
         assert len(list(index.rows())) == len(PAGES)

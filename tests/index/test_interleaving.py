@@ -132,8 +132,7 @@ def test_who_was_given_up_does_not_end_a_run_that_others_went_on_with(two: tuple
     assert [each.ending for each in one.runs.all()] == ["shutdown"]
 
 
-def test_a_dead_run_that_somebody_goes_on_with_is_not_ended(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
+def test_a_dead_run_that_somebody_goes_on_with_is_not_ended(path: Path) -> None:
     with SQLiteIndex(path) as one, SQLiteIndex(path) as other:
         run = one.runs.begin("s", job="j")
         one.store.leases.release(run.id)  # as when its process is killed

@@ -13,12 +13,10 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, PostgresIndex, fingerprint
-from dedup.cli import main
 from dedup.index import ledger
 from dedup.index.address import address_of, shown_place
 from dedup.index.index import open_index
@@ -27,7 +25,7 @@ from dedup.model.errors import ConfigError, IndexUnavailable, RunEnded, ServerAw
 from dedup.model.verdict import Outcome, Reason
 from dedup.settings import DedupSettings
 from tests.support import postgres
-from tests.support.commands import with_index
+from tests.support.commands import NAMES, run, with_index
 from tests.support.pages import claim, edited, find_or_add, page, sighting, text
 
 CONFIG = DedupConfig()
@@ -122,7 +120,7 @@ ADDRESSES = (
 PLACES = ((), ("--index",), ("--output",), ("--since",), ("-s",))
 
 
-@pytest.mark.parametrize("command", [*main.commands, ""])
+@pytest.mark.parametrize("command", [*NAMES, ""])
 def test_none_shows_a_password(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     named = [command] if command else []
@@ -131,7 +129,7 @@ def test_none_shows_a_password(command: str, tmp_path: Path, monkeypatch: pytest
         for before in places:
             for after in ((), (address,)):
                 given = [*named, *before, address, *after]
-                done = CliRunner().invoke(main, given)
+                done = run(*given)
                 assert PASSWORD not in done.output, given
                 assert PASSWORD not in repr(done.exception), given
 
@@ -184,7 +182,7 @@ def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> No
     with pytest.raises(IndexUnavailable, match="may not do this"):
         PostgresIndex(reader).runs.begin("s")
     for command in (["check"], ["restore", "--list", "dropped"], ["report"], ["rules"]):
-        done = CliRunner().invoke(main, with_index(command, reader))
+        done = run(*with_index(command, reader))
         assert (done.exit_code, "may not" in done.output) == (0, False), (command, done.output)
 
 

@@ -14,16 +14,15 @@ from tempfile import mkdtemp
 from typing import NamedTuple
 
 import pytest
-from click.testing import CliRunner
 from scrapy.crawler import Crawler as ScrapyCrawler
 
 from dedup import PostgresIndex
-from dedup.cli import main
 from dedup.index.server import Entry, Server
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome
 from tests.crawls.test_server_away import CONTENTS, UNIQUE, begun, delivered, wait_for_rows
 from tests.support import postgres
+from tests.support.commands import run
 from tests.support.crawling import KNOBS, Crawl
 from tests.support.disks import fill, mounted
 
@@ -195,7 +194,7 @@ def test_a_role_that_may_not_write_is_refused_before_a_crawl_and_may_look(role: 
     with pytest.raises(IndexUnavailable, match=says) as refused:
         PostgresIndex(address)
     assert not isinstance(refused.value, ServerAway)
-    report, forget = (CliRunner().invoke(main, [*command, address]) for command in (["report"], FORGET))
+    report, forget = (run(*command, address) for command in (["report"], FORGET))
     assert (report.exit_code, forget.exit_code) == (role == "nobody", 1), report.output
     assert re.search(says, forget.output.strip())
 
@@ -215,7 +214,7 @@ def test_a_standby_is_read_and_refused_for_crawls(tmp_path: Path, own_server: po
         done = begun(tmp_path, standby, DOWNLOAD_DELAY=0).finish()
         assert (done.code, done.items) == (1, [])
         assert re.search(READS, done.log.strip())
-        told = CliRunner().invoke(main, ["report", standby.address()])
+        told = run("report", standby.address())
         assert (told.exit_code, "25 kept + 25 exact" in told.output) == (0, True), told.output
     finally:
         standby.stop()

@@ -9,17 +9,16 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from click.testing import CliRunner
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import SQLiteIndex
-from dedup.cli import main
 from dedup.model.verdict import Outcome, Row
 from dedup.plugin.addon import read_settings
 from dedup.plugin.pipeline import Judge
 from tests.support import crawling
+from tests.support.commands import run
 from tests.support.crawling import KNOBS, MOST_GATHERED, WAIT, Crawl, Running, crawl, started, wait_until
 from tests.support.pages import edited, text
 
@@ -64,9 +63,13 @@ def outcomes(folder: Path) -> dict[str, Outcome]:
     return {row.sighting.url: row.outcome for row in rows(folder)}
 
 
+def fates(folder: Path) -> list[Outcome]:
+    return [row.outcome for row in rows(folder)]
+
+
 def dedup(folder: Path, *arguments: str) -> str:
     """Return what the command line prints about the index in *folder*."""
-    done = CliRunner().invoke(main, [*arguments, crawling.index_of(folder)])
+    done = run(*arguments, crawling.index_of(folder))
     assert done.exit_code == 0, done.output
     return done.stdout
 

@@ -23,7 +23,7 @@ from dedup.plugin.stats import CrawlStats
 from dedup.plugin.tracking import Question
 from dedup.settings import DedupSettings
 from tests.plugin import crawls
-from tests.plugin.crawls import asynchronous, rows
+from tests.plugin.crawls import asynchronous, fates
 from tests.support.pages import page, text
 
 
@@ -84,10 +84,6 @@ def judge_of(folder: Path, **settings: object) -> Judge:
     return crawls.judge_of(str(folder / "pages.db"), **settings)
 
 
-def outcomes(folder: Path) -> list[Outcome]:
-    return [row.outcome for row in rows(folder)]
-
-
 @asynchronous
 async def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> None:
     judge = judge_of(tmp_path)
@@ -95,7 +91,7 @@ async def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> N
     await judge.close("finished")
     assert asking(judge, 1) is None
     judge.settler.settle(row, kept=True)
-    assert outcomes(tmp_path) == [Outcome.RELEASED]
+    assert fates(tmp_path) == [Outcome.RELEASED]
 
 
 def asking(judge: Judge, number: int, url: str = "") -> Any:
@@ -123,7 +119,7 @@ async def test_an_unsettled_row_holds_up_none(tmp_path: Path, monkeypatch: pytes
         assert asking(judge, 9 + n) is None  # each with one of them
     broken.intersection_update(asked[:1])
     await judge.close("finished")
-    assert outcomes(tmp_path) == [Outcome.RELEASED] + [Outcome.CONFIRMED] * 5
+    assert fates(tmp_path) == [Outcome.RELEASED] + [Outcome.CONFIRMED] * 5
 
 
 @pytest.mark.parametrize("what", ["question", "flush"])
@@ -175,7 +171,7 @@ async def test_rows_are_confirmed_together_before_anybody_leans_on_them(
         assert [*map(sorted, confirmed)] == [asked[what == "release" :]]
     await judge.close("finished")
     assert [*map(sorted, confirmed)] == [asked[what == "release" :]]
-    assert outcomes(tmp_path).count(Outcome.RELEASED) == (what == "release")
+    assert fates(tmp_path).count(Outcome.RELEASED) == (what == "release")
 
 
 @asynchronous

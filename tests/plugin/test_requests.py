@@ -16,7 +16,7 @@ from scrapy.http import HtmlResponse
 from dedup.model.errors import DedupError
 from dedup.model.verdict import Outcome
 from dedup.plugin.requests import LIST, STATE, NotVisited, NotVisitedUrl, once_more, probe_of
-from tests.plugin.crawls import rows, urls
+from tests.plugin.crawls import fates, urls
 from tests.support.budget import examples
 from tests.support.crawling import KNOBS, WAIT, Crawl, crawl
 
@@ -35,16 +35,12 @@ def names(done: Crawl) -> list[str]:
     return [url.rpartition("/")[2] for url in urls(done)]
 
 
-def outcomes(folder: Path) -> list[Outcome]:
-    return [row.outcome for row in rows(folder)]
-
-
 def test_a_copy_of_what_was_lost_is_asked_for_once_more_and_kept(tmp_path: Path) -> None:
     done = twice(tmp_path)
     assert names(done) == ["copy"]
     assert (done.stats["asked/copy"], done.dedup()["requested_again"]) == (2, 1)
     # It was wanted back in the transaction that released the first, and has come.
-    assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.FORGOTTEN, Outcome.CONFIRMED]
+    assert fates(tmp_path) == [Outcome.RELEASED, Outcome.FORGOTTEN, Outcome.CONFIRMED]
 
 
 @pytest.mark.parametrize("how", [{"how": "no request"}, {"method": "POST"}], ids=str)
@@ -68,7 +64,7 @@ def test_a_request_is_made_again_once_and_from_the_beginning() -> None:
 def test_a_job_that_stops_before_the_first_is_lost_asks_for_the_copy_later(tmp_path: Path) -> None:
     job: Any = {"settings": {"JOBDIR": str(tmp_path / "job")}}
     assert names(twice(tmp_path, later="stop", **job)) == []
-    assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.RESTORED]
+    assert fates(tmp_path) == [Outcome.RELEASED, Outcome.RESTORED]
     assert names(twice(tmp_path, loses="", settings={"JOBDIR": str(tmp_path / "job")})) == ["copy"]
 
 
@@ -131,9 +127,7 @@ def test_addresses_stay_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_damaged_file_is_left_as_it_is_and_named(tmp_path: Path) -> None:
     damaged = tmp_path / STATE
     damaged.write_bytes(b"no database" * 1000)
-    with pytest.raises(
-        DedupError, match=rf"{STATE} cannot be used \(file is not a database\); remove it"
-    ):
+    with pytest.raises(DedupError, match=f"{STATE} cannot be used .file is not a database.; remove it"):
         NotVisited(str(tmp_path))
     assert damaged.read_bytes() == b"no database" * 1000
 

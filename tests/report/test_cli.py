@@ -2,12 +2,10 @@ import json
 import re
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
-from dedup.cli import main
+from tests.support.commands import NAMES, command_named, run
 from tests.support.crawling import ROOT, python, scrapy
 from tests.support.pages import edited, page, text
 
@@ -17,9 +15,8 @@ EVIL = '=HYPERLINK("http://evil")\x1b[31m\u202e\n<script>'
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def index(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)  # outside of our own Scrapy project
-    path = tmp_path / "pages.db"
     with SQLiteIndex(path) as opened:
         with Detector(opened, spider="first") as detector:
             detector.check(page(text(1), "http://a/1"))
@@ -30,17 +27,11 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    unknown = (
-        "2 copies that lose words were not checked for merged products or events: not all texts are"
-    )
-    assert (
-        lines[0] == f"2 copies lose 1 word each. {unknown} stored (DEDUP_STORE_PAGES = True stores all)."
+    assert lines[0] == (
+        "2 copies lose 1 word each. 2 copies that lose words were not checked for merged products or "
+        "events: not all texts are stored (DEDUP_STORE_PAGES = True stores all)."
     )
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
@@ -140,15 +131,13 @@ def test_a_missing_index_is_one_clear_line(tmp_path: Path, command: list[str]) -
     assert not (tmp_path / "none.db").exists()
 
 
-@pytest.mark.parametrize("command", sorted(main.commands))
+@pytest.mark.parametrize("command", NAMES)
 def test_every_command_explains_itself_is_documented_and_names_its_index_alike(command: str) -> None:
     assert len(run(command, "--help").output.splitlines()) > 5
     assert run(command, "-h").output == run(command, "--help").output
     assert " _" not in run(command, "--help").output  # no name of the code
     assert f"dedup {command}" in (ROOT / "docs/reference/commands.md").read_text("utf-8")
-    loaded = main.get_command(click.Context(main), command)
-    assert loaded is not None
-    named = {name for param in loaded.params for name in param.opts}
+    named = {name for param in command_named(command).params for name in param.opts}
     assert ("--index" in named) is ("-i" in named) is (command in NAMED)
     assert ("--output" in named) is ("-o" in named)
     assert ("index" in named) is (command not in ("add", "try"))

@@ -6,11 +6,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from click.testing import CliRunner
 from hypothesis import given, settings
 
 from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex
-from dedup.cli import main
 from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.marks import Exceptions, Said
 from dedup.reading.noise import Evidence, Gap
@@ -24,6 +22,7 @@ from tests.report.reports import html, judged, told
 from tests.rule.pairs import bases, configs, others
 from tests.rule.test_site import words
 from tests.support.budget import examples
+from tests.support.commands import run
 from tests.support.pages import edited, find_or_add, page, text
 
 ONE, TWO = "http://a.example/1", "http://a.example/2"
@@ -77,9 +76,7 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
 
 def test_the_nearest_of_all_with_its_title_is_the_first(tmp_path: Path) -> None:
     path, coats = tmp_path / "pages.db", [*(text(n, 600) for n in range(2, 14)), edited(1, 240, 600)]
-    pages = [
-        replace(page(said, f"{ONE}{n}"), title="Coat") for n, said in enumerate([*coats, text(1, 600)])
-    ]
+    pages = [replace(page(it, f"{ONE}{n}"), title="Coat") for n, it in enumerate([*coats, text(1, 600)])]
     assert re.search(rf" page\n +\d+ +0  240 of 600 words .* not alike +{ONE}12  ", kept(path, *pages))
 
 
@@ -94,7 +91,7 @@ def kept(path: Path, *pages: Page, said: str = "", **config: Any) -> str:
 
 
 def explained(path: Path, *urls: str) -> str:
-    result = CliRunner().invoke(main, ["explain", *urls, str(path)])
+    result = run("explain", *urls, path)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -153,8 +150,7 @@ def test_what_else_tells_two_pages_apart_is_said(tmp_path: Path) -> None:
     assert f"It was kept beside {ONE}: the file of marks says that the two are different." in told
 
 
-def test_of_a_page_kept_in_place_of_another_that_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
+def test_of_a_page_kept_in_place_of_another_that_is_said(path: Path) -> None:
     near = page(edited(1, 80, 600), "http://a.example/3")
     for pages in ([page(text(1, 600), ONE)], [near, page(edited(1, 2, 600), TWO)]):
         with SQLiteIndex(path) as index, Detector(index) as detector:
@@ -170,8 +166,7 @@ def test_of_a_page_kept_in_place_of_another_that_is_said(tmp_path: Path) -> None
     assert "by now" not in explained(path, near.url).replace("known by now", "")
 
 
-def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
+def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(path: Path) -> None:
     pages = page(text(1), ONE), page(edited(1, 2), TWO)
     for day in range(3):
         with SQLiteIndex(path) as index, Detector(index) as detector:
@@ -181,16 +176,14 @@ def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tm
             counts = str(Report(index, run=1).answer)
             assert counts == "2 pages seen = 1 kept + 1 near copy. The other 1: 1 loses 1 word."
         if not day:
-            assert CliRunner().invoke(main, ["restore", TWO, str(path)]).exit_code == 0
-    assert "kept: its drop was taken back, by `dedup restore` or as its crawl ended" in explained(
-        path, TWO
-    )
-    assert CliRunner().invoke(main, ["forget", TWO, str(path)]).exit_code == 0
+            assert run("restore", TWO, path).exit_code == 0
+    said = "kept: its drop was taken back, by `dedup restore` or as its crawl ended"
+    assert said in explained(path, TWO)
+    assert run("forget", TWO, path).exit_code == 0
     assert "to forget a page deletes its text." in explained(path, TWO)
 
 
-def test_of_a_copy_that_is_unchanged_the_words_of_its_stored_text_are_shown(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
+def test_of_a_copy_that_is_unchanged_the_words_of_its_stored_text_are_shown(path: Path) -> None:
     for day in range(2):
         config = DedupConfig(store_pages=not day, unchanged="drop")
         with SQLiteIndex(path) as index, Detector(index, config) as detector:
@@ -199,8 +192,7 @@ def test_of_a_copy_that_is_unchanged_the_words_of_its_stored_text_are_shown(tmp_
     assert "{+" in explained(path, TWO)
 
 
-def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
+def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(path: Path) -> None:
     with SQLiteIndex(path) as index, Detector(index) as detector:
         detector.check(page(text(1), ONE))
         dropped = detector.check(page(edited(1, 2), TWO))
@@ -213,8 +205,7 @@ def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(
     assert re.search(rf"met later, not compared +{TWO}  \(row 3, run 1\)\n", explained(path, ONE))
 
 
-def test_pages_kept_that_would_be_copies_by_now_are_counted_as_explain_says(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
+def test_pages_kept_that_would_be_copies_by_now_are_counted_as_explain_says(path: Path) -> None:
     kept(path, page(text(1, 600), ONE), page(edited(1, 80, 600), TWO), page(text(7), "http://b/"))
     with SQLiteIndex(path) as index:
         assert Report(index).copied == []
@@ -284,5 +275,5 @@ def test_a_file_is_judged_without_what_a_setting_leaves_out(tmp_path: Path) -> N
     for what in ([file], [ONE, file]):
         command = ["explain", *map(str, what), str(path)]
         ignoring = [*command, "-s", "DEDUP_IGNORE=.ad"]
-        outputs = [CliRunner().invoke(main, given).output for given in (command, ignoring)]
+        outputs = [run(*given).output for given in (command, ignoring)]
         assert ["a copy" in output for output in outputs] == [False, True]

@@ -19,7 +19,7 @@ from dedup.model.urls import valid
 from dedup.report.clusters import Report
 from dedup.report.export import COLUMNS, inert, write_csv, write_jsonl
 from tests.support.crawling import ROOT
-from tests.support.pages import edited, page, text
+from tests.support.pages import checked, edited, page, text
 
 # All forms of signs that begin a formula, and of what cells are cut at or may begin with before one.
 SIGNS = "=⁼₌⩵⩶﹦＝+⁺₊﬩﹢＋-−⁻₋﹣－@﹫＠"
@@ -124,8 +124,6 @@ def test_a_domain_has_its_hosts(domain: str, urls: list[str]) -> None:
     index = MemoryIndex()
     seen = ["http://example.com/1", "http://www.Example.com/2", "http://example.com.evil.com/"]
     seen += ["http://xn--bcher-kva.example/", "", "http://["]
-    with Detector(index) as detector:
-        for number, url in enumerate(seen):
-            detector.check(page(text(number), url))
+    checked(index, {url: text(number) for number, url in enumerate(seen)})
     found = [one.url for one in Report(index, domain=domain).selected()]
     assert found == urls

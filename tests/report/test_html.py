@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from lxml import etree
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.cli import main
 from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.verdict import Reason
 from dedup.reading.noise import Evidence, Gap
@@ -20,8 +18,9 @@ from dedup.report import html as html_report
 from dedup.report.clusters import Report
 from dedup.report.html import entries_of
 from tests.report.reports import honest_index, hostile_index, html, told
+from tests.support.commands import run
 from tests.support.crawling import ROOT
-from tests.support.pages import edited, page, text, told_elsewhere
+from tests.support.pages import checked, edited, page, text, told_elsewhere
 
 
 @pytest.fixture
@@ -49,8 +48,7 @@ def test_what_is_left_out_is_said_for_each_host_that_has_pages_here() -> None:
     gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
     for host in ("a.example", "other.example"):
         put_noise(index.store, SiteNoise("", host, 1, {gap: Evidence(moved=5)}))
-    with Detector(index) as detector:
-        detector.check(page(text(1), "http://a.example/"))
+    checked(index, {"http://a.example/": text(1)})
     listed = "//h2[contains(., 'at each load')]/following::ul[1]"
     parts = (f"{listed}/preceding::h3[1]//text()", f"{listed}/li//text()")
     assert tuple(found(html(index), part) for part in parts) == (
@@ -61,9 +59,8 @@ def test_what_is_left_out_is_said_for_each_host_that_has_pages_here() -> None:
 
 def test_a_line_that_only_the_copy_has_is_marked_as_a_whole() -> None:
     index = MemoryIndex()
-    with Detector(index, DedupConfig(store_pages=True)) as detector:
-        for number, line in enumerate(("", "<p>feed0000</p>")):
-            detector.check(page(f"{text(1)}</p>{line}", f"http://a.example/{number}"))
+    pages = {f"http://a.example/{n}": f"{text(1)}</p>{'<p>feed0000</p>' * n}" for n in range(2)}
+    checked(index, pages, DedupConfig(store_pages=True))
     lost = found(html(index), "//article//details/p/del")
     assert [one.text for one in lost] == ["feed0000"]
 
@@ -156,9 +153,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     index = MemoryIndex()
     contents = [text(1), text(1), " ".join(text(1).split()[:-7]), text(1).replace(" ", "  ")]
     for _ in range(2):
-        with Detector(index) as detector:
-            for number, content in enumerate(contents):
-                detector.check(page(content, f"http://a/{number}"))
+        checked(index, {f"http://a/{number}": content for number, content in enumerate(contents)})
     second = Report(index, run=2)
     reasons = [one.reason for one in second.selected()]
     assert reasons == [Reason.UNCHANGED] * 4
@@ -171,10 +166,9 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
 
 def test_what_the_site_decided_is_said() -> None:
     index = MemoryIndex()
-    with Detector(index) as detector:
-        pages = [*told_elsewhere(), edited(5, 3, 400)]
-        for number, content in enumerate([*pages, f"{pages[2]} {text(8, 90)}"]):
-            detector.check(page(content, f"http://a/{number}"))
+    contents = [*told_elsewhere(), edited(5, 3, 400)]
+    contents.append(f"{contents[2]} {text(8, 90)}")
+    checked(index, {f"http://a/{number}": content for number, content in enumerate(contents)})
     report = Report(index)
     # What stands on other pages does not count: first comes the copy that loses words for good.
     copies = [entry.copy for entry in entries_of(report)]
@@ -199,8 +193,7 @@ def test_texts_shown_are_of_copies_that_lose_most(index: Path, monkeypatch: pyte
 
 def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
-    command = ["report", str(index), "--output", str(output)]
-    done = CliRunner().invoke(main, [*command, "--run", "2"])
+    done = run("report", index, "--output", output, "--run", 2)
     assert (done.exit_code, done.stdout) == (0, "")
     assert re.search(r"report\.html: \d+\.\d MB, to be opened in a browser", done.stderr)
     report = output.read_text("utf-8")

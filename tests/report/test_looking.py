@@ -8,7 +8,7 @@ import pytest
 
 from dedup import Detector, Page, SQLiteIndex, compare
 from tests.report.reports import judged
-from tests.report.test_cli import run
+from tests.support.commands import run
 from tests.support.crawling import bounds
 from tests.support.pages import edited, of_another_recipe, page, text, told_elsewhere
 
@@ -70,8 +70,7 @@ def test_words_are_counted_where_texts_are_stored(index: Path, stored: Path) -> 
 @pytest.mark.parametrize(
     ("action", "fate"), [("drop", "dropped"), ("mark", "marked"), ("report", "let through")]
 )
-def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: str, fate: str) -> None:
-    path = tmp_path / "pages.db"
+def test_explain_says_what_became_of_a_copy_in_its_run(path: Path, action: str, fate: str) -> None:
     with SQLiteIndex(path) as index, Detector(index, action=action) as detector:
         for number in (1, 2):
             detector.check(page(" ".join(text(1).split()[:-number]), f"http://a.example/{number}"))

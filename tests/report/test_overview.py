@@ -74,9 +74,8 @@ def test_each_page_counts_once_whatever_number_of_crawls_saw_it(unchanged: str) 
     index, config = MemoryIndex(), DedupConfig(unchanged=unchanged)
     contents = [text(1), text(1), edited(1, 4), text(2), text(3)]
     for day in range(3):
-        with Detector(index, config) as detector:
-            for number, content in enumerate([*contents, text(10 + day)]):  # one page changes daily
-                detector.check(page(content, f"http://a.example/{number}"))
+        today = enumerate([*contents, text(10 + day)])  # one page changes daily
+        checked(index, {f"http://a.example/{number}": content for number, content in today}, config)
     report = Report(index)
     counts = "6 pages seen (each once, of 3 runs) = 4 kept + 1 near copy + 1 exact copy."
     assert str(report.answer).startswith(counts)
@@ -148,9 +147,8 @@ def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=30))
 def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[int, int]]) -> None:
     index = MemoryIndex()
-    with Detector(index) as detector:
-        for number, (seed, edits) in enumerate(pages):
-            detector.check(page(edited(seed, 12 * edits) if edits else text(seed), f"http://a/{number}"))
+    said = (edited(seed, 12 * edits) if edits else text(seed) for seed, edits in pages)
+    checked(index, {f"http://a/{number}": content for number, content in enumerate(said)})
     report = Report(index)
     rows = {row.id: row for row in index.rows()}
     found = report.ranked

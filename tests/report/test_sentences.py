@@ -67,9 +67,7 @@ def test_what_is_lost_is_what_the_page_kept_has_nowhere(kept: str, copy: str, lo
     assert compared(copy, copy).lost == 0
 
 
-@given(
-    st.lists(st.sampled_from(["Wiki", "Media Wiki", "red", "a b c", "灯塔"]), max_size=9), st.randoms()
-)
+@given(st.lists(st.sampled_from(["Wiki", "Media Wiki", "red", "a b", "灯塔"]), max_size=9), st.randoms())
 def test_lines_in_another_order_lose_nothing(lines: list[str], now: Random) -> None:
     assert compared("\n".join(lines), "\n".join(now.sample(lines, len(lines)))).lost == 0
 

@@ -37,11 +37,7 @@ def test_shows_the_report_and_what_a_crawl_drops_while_it_runs(path: Path) -> No
             later = ask("/?again").text
     assert "http://late.example/" in later
     for inert in (shown.text, later):
-        assert "<script>alert" not in inert
-        assert "<img" not in inert
-        assert 'href="javascript' not in inert
-        assert "\x1b" not in inert
-        assert "\u202e" not in inert
+        assert not re.findall('<script>alert|<img|href="javascript|\x1b|\u202e', inert)
 
 
 def _token(report: str) -> str:
@@ -109,10 +105,9 @@ def test_reads_only_for_this_machine(path: Path) -> None:
             socket.create_connection(("127.0.0.2", port), timeout=5)
     for answer in answers:
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["x-frame-options"] == "DENY"
-        assert answer.headers["referrer-policy"] == "no-referrer"
-        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        told = {"x-content-type-options": "nosniff", "x-frame-options": "DENY"}
+        told |= {"referrer-policy": "no-referrer", "cross-origin-resource-policy": "same-origin"}
+        assert answer.headers.items() >= told.items()
     assert path.read_bytes() == before
 
 

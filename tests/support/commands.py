@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from click.testing import CliRunner, Result
@@ -43,9 +44,9 @@ def with_index(arguments: Sequence[str], path: Path | str) -> list[str]:
     return [*arguments, *(["--index"] if is_named else []), str(path)]
 
 
-def run(*arguments: str) -> Result:
+def run(*arguments: object, **how: Any) -> Result:
     """Run ``dedup`` with *arguments*; a traceback or another exit code fails."""
-    done = CliRunner().invoke(main, arguments)
+    done = CliRunner().invoke(main, [str(argument) for argument in arguments], **how)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         trace = "".join(traceback.format_exception(done.exception))
         raise AssertionError(f"dedup {arguments} is a traceback:\n{trace}")
