@@ -19,7 +19,7 @@ from tests.support.pages import edited, text
 
 pytestmark = pytest.mark.slow
 
-OTHERS = "tests.plugin.storages.OtherSpider"
+OTHERS = "tests.plugin.spiders.TypedSpider"
 PLAIN = "tests.plugin.spiders.PlainSpider"
 GATED = {"tests.plugin.storages.Gated": 300}
 

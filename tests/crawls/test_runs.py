@@ -54,19 +54,12 @@ def test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats(tmp_path
     assert urls(items(tmp_path, second, **storage)) == ["http://a/2"]
 
 
-def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
-    folder = "/new" if moved else ""
-    articles = [f"{folder}/a{n}" for n in range(5)]
-    found = {f"{folder}/": document(text(50, 300), links=tuple(articles))}
-    found |= {path: document(text(n)) for n, path in enumerate(articles)}
-    # Far down, so that all other callbacks have ended when it is met.
-    found[f"{folder}/a4"] = document(text(4), links=(link,) if link else ())
-    return found
-
-
 def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) -> None:
-    pages = site(link="/copy") | {"/copy": document(text(0), links=("/only", "/a1"))}
-    pages["/only"] = document(text(9))
+    articles = [f"/a{n}" for n in range(5)]
+    pages = {path: document(text(n)) for n, path in enumerate(articles)}
+    pages |= {"/": document(text(50, 300), *articles), "/only": document(text(9))}
+    # Far down, so that all other callbacks have ended when it is met.
+    pages |= {"/a4": document(text(4), "/copy"), "/copy": document(text(0), "/only", "/a1")}
     settings: dict[str, Any] = {"DEDUP_ACTION": "skip", "KNOBS": {EXPLORED: 0}}
     with serving(pages) as url:
         done = crawled(tmp_path, url, **settings)

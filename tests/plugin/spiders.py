@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import field, make_dataclass
 from random import Random
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -131,12 +131,6 @@ class ScrapyItem(Item):
     text = Field()
 
 
-@dataclass
-class DataItem:
-    url: str
-    text: str
-
-
 class TypesSpider(CallbackSpider, ByText):
     """Yields the same page as every type of item, and things that are hard to judge."""
 
@@ -147,9 +141,10 @@ class TypesSpider(CallbackSpider, ByText):
         import pydantic
 
         made = attrs.make_class("AttrsItem", ["url", "text"])
+        plain = make_dataclass("DataItem", ["url", "text"])
         model: Any = pydantic.create_model("PydanticItem", url=(str, ...), text=(str, ...))
         yield ScrapyItem(url="http://a/1", text=text(1))
-        yield DataItem("http://a/2", text(1))
+        yield plain("http://a/2", text(1))
         yield made(url="http://a/3", text=text(1))
         yield {"url": "http://a/4", "text": text(1)}
         yield model(url="http://a/5", text=text(1))
@@ -158,15 +153,12 @@ class TypesSpider(CallbackSpider, ByText):
         yield {"url": None, "text": 7}
 
 
-class Refilling(ByText):
+class Refilling(CallbackSpider, ByText):
     """Yields one dict again and again, each time with another text, when it has waited for something."""
 
     name = "refilling"
 
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request("data:,start", self.parse)
-
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
+    async def parse(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
         item = {}
         for number in range(20):
             item["text"] = text(number)
@@ -324,23 +316,6 @@ class DoorSpider(Spider):
             raise RuntimeError("the callback failed")
 
 
-class LinksSpider(Spider):
-    """Requests broken links; its errback gives a record for each, as link checkers do."""
-
-    name = "links"
-    url = ""
-
-    async def start(self) -> AsyncIterator[Any]:
-        for number in range(10):
-            yield Request(f"{self.url}broken/{number}", self.parse, errback=self.failed)
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        yield {"url": response.url, "html": response.text}
-
-    def failed(self, failure: Any) -> Iterator[Any]:
-        yield {"link": failure.value.response.url, "status": failure.value.response.status}
-
-
 class ManySpider(Spider):
     """Gives thousands of equal items of one exempt request."""
 
@@ -379,20 +354,6 @@ class HoldingSpider(Spider):
         gc.collect()
         assert self.crawler.stats
         self.crawler.stats.set_value("living", len(self.living))
-
-
-class DocumentSpider(Spider):
-    """Gives an item for each of ten documents of equal bytes, and for another one."""
-
-    name = "documents"
-
-    async def start(self) -> AsyncIterator[Any]:
-        for number in range(11):
-            body = quote(f"%PDF-1.7 \x00 {number // 10}")
-            yield Request(f"data:application/pdf;sid={number},{body}", priority=-number)
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        yield {"url": response.url, "size": len(response.body)}
 
 
 NAMES = ("first", "copy")
@@ -511,11 +472,31 @@ class ListedSpider(Spider):
         yield {"url": response.url, "html": response.text}
 
 
+class LinksSpider(ListedSpider):
+    """Gives a record for each broken link, as link checkers do."""
+
+    name = "links"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield Request(url, self.parse, errback=self.failed)
+
+    def failed(self, failure: Any) -> Iterator[Any]:
+        yield {"link": failure.value.response.url, "status": failure.value.response.status}
+
+
 class TextSpider(ListedSpider):
     """Yields the text of each page, and not its HTML."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "text": " ".join(response.css("p::text").getall())}
+
+
+class SizesSpider(ListedSpider):
+    """Yields the size of each document."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "size": len(response.body)}
 
 
 class LinesSpider(ListedSpider):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Self
 from zlib import crc32
@@ -18,7 +18,7 @@ from scrapy.http import HtmlResponse, Response
 
 from dedup.index.detector import Detector
 from dedup.index.ledger import Ledger
-from tests.plugin.spiders import HOST, ItemSpider
+from tests.plugin.spiders import HOST
 from tests.support.pages import text
 
 
@@ -45,29 +45,26 @@ class Slow:
 
 
 class Held:
-    """Stands before ours; lets an item pass when its file *after* is there, *later* by some seconds.
+    """Makes the file *waits* of an item, lets it pass when its file *after* is there, or *later*, in seconds."""
 
-    Makes its file *waits* before.
-    """
+    makes, awaits = "waits", "after"
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
-        if item.get("waits"):
-            Path(item["waits"]).touch()
-        if item.get("after"):
-            await pause_until(Path(item["after"]).exists)
+        if item.get(self.makes):
+            Path(item[self.makes]).touch()
+        if item.get(self.awaits):
+            await pause_until(Path(item[self.awaits]).exists)
             await asyncio.sleep(item.get("later", 0))
         return item
 
 
-class Gated:
-    """Makes the file *reached* of an item, waits for its file *until*, then obeys its *delivery*."""
+class Gated(Held):
+    """Stands behind ours: does so with its files *reached* and *until*, then obeys its *fate*."""
+
+    makes, awaits = "reached", "until"
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
-        if item.get("reached"):
-            Path(item["reached"]).touch()
-        if item.get("until"):
-            await pause_until(Path(item["until"]).exists)
-        fail(item)
+        fail(await super().process_item(item))
         return item
 
 
@@ -117,10 +114,6 @@ class CollectingExporter(BaseItemExporter):
 
     def finish_exporting(self) -> None:
         pickle.dump(self._items, self._file)
-
-
-class OtherSpider(ItemSpider):
-    name = "others"
 
 
 class SlowIndex:
@@ -277,9 +270,7 @@ class Answering(OfCrawler):
 class Forgiving:
     """A spider middleware that takes every exception for no output."""
 
-    def process_spider_exception(
-        self, response: Response, exception: Exception, spider: Any = None
-    ) -> Iterable[Any]:
+    def process_spider_exception(self, response: Any, exception: Any, spider: Any = None) -> list[Any]:
         return []
 
 

@@ -172,7 +172,8 @@ def test_a_response_that_cannot_be_judged_is_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("source", "kept"), [("response", 2), ("item", 11)])
 def test_documents_of_equal_bytes_are_copies(tmp_path: Path, source: str, kept: int) -> None:
     settings = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": source}
-    done = crawl(tmp_path, "tests.plugin.spiders.DocumentSpider", settings)
+    urls = [f"data:application/pdf;sid={n},%25PDF-1.7%20%00%20{n // 10}" for n in range(11)]
+    done = crawl(tmp_path, "tests.plugin.spiders.SizesSpider", settings, {"urls": json.dumps(urls)})
     assert (done.code, len(done.items)) == (0, kept)
     assert done.dedup().get("exact_duplicate", 0) == 11 - kept
 
@@ -188,7 +189,8 @@ def test_every_item_of_an_exempt_request_is_kept(tmp_path: Path, place: int) -> 
 def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path) -> None:
     given = {"DEDUP_SOURCE": "response", "DEDUP_ACTION": "skip"}
     with serving({}) as url:
-        done = crawl(tmp_path, "tests.plugin.spiders.LinksSpider", given, {"url": url})
+        urls = json.dumps([f"{url}broken/{number}" for number in range(10)])
+        done = crawl(tmp_path, "tests.plugin.spiders.LinksSpider", given, {"urls": urls})
     assert len(done.items) == 10
     assert {item["status"] for item in done.items} == {404}
 

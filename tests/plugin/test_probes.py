@@ -306,9 +306,7 @@ def test_a_failed_request_is_as_if_not_made(tmp_path: Path, failing: set[int], s
 
 
 @pytest.mark.parametrize(("probes", "most"), [(5, 1), (0, 60)])
-def test_the_second_crawl_begins_with_what_the_first_has_learned(
-    tmp_path: Path, probes: int, most: int
-) -> None:
+def test_a_crawl_begins_with_what_the_first_has_learned(tmp_path: Path, probes: int, most: int) -> None:
     """What it learns itself is left out of what the first has seen, too."""
 
     class Changing(Site):
@@ -329,9 +327,7 @@ def test_the_second_crawl_begins_with_what_the_first_has_learned(
     assert second.dedup()["asked_twice"] >= 3  # what it drops for is looked at again
 
 
-def test_what_moved_in_earlier_crawls_is_believed_where_nothing_more_may_be_asked(
-    tmp_path: Path,
-) -> None:
+def test_what_moved_in_earlier_crawls_is_believed_where_no_more_may_be_asked(tmp_path: Path) -> None:
     """Each page has three of eight counters, so there are more sets of these than may be asked for."""
     now = Random(5)
     names = "Views Likes Shares Votes Readers Guests Clicks Copies".split()
