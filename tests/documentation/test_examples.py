@@ -25,9 +25,7 @@ from dedup.plugin.addon import read_settings
 from dedup.settings import PREFIX, setting_names
 from tests.support.crawling import ROOT, environment, wait_until
 
-_SERVED = (
-    "exec 3< <(scrapy example --serve 2> /dev/null); read -r <&3; {}; code=$?; kill $!; (exit $code)"
-)
+_SERVED = "exec 3< <(scrapy example --serve 2>/dev/null); read -r <&3; {}; end=$?; kill $!; (exit $end)"
 # What makes or changes an environment, and what is left of it where there is one already.
 STAND_INS = {
     **dict.fromkeys(("cd scrapy-dedup", "make test", "source .venv/bin/activate"), "true"),

@@ -79,9 +79,8 @@ def check_memory(path: Path, seed: int) -> None:
                 if rng.random() < 0.3:
                     adding.store.set_listed(row, listed=not row.listed)
                 elif rng.random() < 0.1:
-                    adding.store.reprint(
-                        row.id, replace(page, content_simhash=number, sketch=rng.randbytes(256))
-                    )
+                    changed = replace(page, content_simhash=number, sketch=rng.randbytes(256))
+                    adding.store.reprint(row.id, changed)
                 check_held(adding.store, rng)
                 number / rng.choice([0, 1, 1])
             asked = rng.choice([index, other]).store

@@ -143,11 +143,9 @@ def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str)
 def test_a_restored_run_does_not_go_on(index: Index) -> None:
     run = index.runs.begin(job="job")
     index.runs.end(run, "shutdown")
-    restored = index.store.add_run(
-        replace(run, job="other", ended=1.0, ending="shutdown", is_imported=True)
-    )
+    back = index.store.add_run(replace(run, job="other", ended=1.0, ending="shutdown", is_imported=True))
     assert index.runs.begin(run.spider, job="job").id == run.id
-    assert index.runs.begin(run.spider, job="other").id == restored.id + 1
+    assert index.runs.begin(run.spider, job="other").id == back.id + 1
 
 
 def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:

@@ -1,7 +1,7 @@
 """An index on a server is a log that each machine follows: all have the same, however they came by it."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -22,14 +22,22 @@ TEXTS = 12
 _TEXT = pack(page("What nobody may read."))
 
 
-@contextmanager
-def on_a_machine(folder: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresIndex]:
-    """Open the index on a machine whose files are in *folder*."""
-    with monkeypatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        index = PostgresIndex(address)
-    with index:
-        yield index
+Machine = Callable[[str], AbstractContextManager[PostgresIndex]]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Open the index on a machine whose files are in a folder of that name."""
+
+    @contextmanager
+    def opened(name: str) -> Iterator[PostgresIndex]:
+        with monkeypatch.context() as patch:
+            patch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+            index = PostgresIndex(address)
+        with index:
+            yield index
+
+    return opened
 
 
 @cache
@@ -74,25 +82,22 @@ def all_of(index: Index) -> list[Row]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_all_agree(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_all_agree(machine: Machine, seed: int) -> None:
     """Also one that came later."""
     with ExitStack() as stack:
-        folders = [tmp_path / str(number) for number in range(3)]
-        three: list[Index] = [
-            stack.enter_context(on_a_machine(folder, address, monkeypatch)) for folder in folders
-        ]
+        three: list[Index] = [stack.enter_context(machine(name)) for name in "012"]
         history(three, Random(seed), 200)
         first, *others = [all_of(index) for index in three]
-    with on_a_machine(tmp_path / "late", address, monkeypatch) as late:
+    with machine("late") as late:
         others.append(all_of(late))
     assert len(first) > 50
     assert [other == first for other in others] == [True] * 3
 
 
 def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with on_a_machine(tmp_path, address, monkeypatch) as index:
+    with machine("") as index:
         history([index], Random(1), 100)
         before = all_of(index)
     (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
@@ -107,25 +112,25 @@ def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
 
     with monkeypatch.context() as patch:
         patch.setattr(Replica, "_do", does_some)
-        with pytest.raises(KeyboardInterrupt), on_a_machine(tmp_path, address, monkeypatch):
+        with pytest.raises(KeyboardInterrupt), machine(""):
             pass
-    with on_a_machine(tmp_path, address, monkeypatch) as index:
+    with machine("") as index:
         assert all_of(index) == before
 
 
 @pytest.mark.parametrize("ends", [[""], ["", "-wal", "-shm"]])
 def test_a_file_that_is_removed_while_another_process_reads_it(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, ends: list[str]
+    machine: Machine, tmp_path: Path, ends: list[str]
 ) -> None:
     """Nothing is lost: who has it open goes on with it, who comes makes a new one, and both have the same."""
-    with on_a_machine(tmp_path, address, monkeypatch) as one:
+    with machine("") as one:
         history([one], Random(1), 50)
         reading = one.rows()
         before = [next(reading)]
         (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
         for end in ends:
             file.with_name(file.name + end).unlink()
-        with on_a_machine(tmp_path, address, monkeypatch) as other:
+        with machine("") as other:
             history([one, other], Random(2), 50)
             before += reading
             assert all_of(one) == all_of(other)
@@ -135,18 +140,18 @@ def test_a_file_that_is_removed_while_another_process_reads_it(
 
 
 def test_who_waits_for_another_process_that_makes_the_file_says_so_and_not_for_ever(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with on_a_machine(tmp_path, address, monkeypatch):
+    with machine(""):
         (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
     monkeypatch.setattr("dedup.index.replica._QUIET", 0.1)
     monkeypatch.setattr("dedup.index.replica._PATIENCE", 0.1)
     with FileLock(f"{file}.lock"):
         too_long = f"another process held {file}.lock for too long; end one that is stopped"
-        with pytest.raises(ServerAway, match=too_long), on_a_machine(tmp_path, address, monkeypatch):
+        with pytest.raises(ServerAway, match=too_long), machine(""):
             pass
     assert f"this waits for another process to make {file}" in caplog.text
-    with on_a_machine(tmp_path, address, monkeypatch) as index:
+    with machine("") as index:
         assert index.problems() == []
 
 
@@ -159,10 +164,8 @@ def restored(index: PostgresIndex, position: int) -> None:
     store._server.execute(f"UPDATE @.state SET position = {position}, rows = {rows}")
 
 
-def test_a_server_that_was_restored_is_followed_from_the_beginning(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
+def test_a_server_that_was_restored_is_followed_from_the_beginning(machine: Machine) -> None:
+    with machine("1") as index:
         index.prepare()
         run = index.runs.begin("s")
         for n in range(6):
@@ -171,7 +174,7 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
         verdict, at = index.ledger.judge(seen, CONFIG), index.store.position()
         position = index.store.position()[0]  # type: ignore[index]
         restored(index, position - 3)
-        with on_a_machine(tmp_path / "2", address, monkeypatch) as other:
+        with machine("2") as other:
             for number in range(20, 25):
                 shown = fingerprint(page(text(number)))
                 find_or_add(other, shown, f"http://b/{number}", run=run, config=CONFIG)
@@ -184,7 +187,7 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
         with pytest.raises(IndexUnavailable, match="was restored or made anew meanwhile"):
             find_or_add(index, seen.fingerprint, "http://a/9", run=run, config=CONFIG, confirmed=False)
         now = all_of(index)
-    with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
+    with machine("1") as index:
         assert [row.sighting.url for row in all_of(index)] == [row.sighting.url for row in now]
 
 
@@ -200,11 +203,9 @@ def test_what_is_told_is_on_the_disk_of_the_server(address: str) -> None:
             assert found.fetchall() == [(True,)]
 
 
-def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(machine: Machine) -> None:
     with ExitStack() as stack:
-        one, two = (stack.enter_context(on_a_machine(tmp_path / n, address, monkeypatch)) for n in "12")
+        one, two = (stack.enter_context(machine(n)) for n in "12")
         one.prepare()
         two.prepare()
         runs = one.runs.begin("1"), two.runs.begin("2")
@@ -234,11 +235,11 @@ def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
 
 
 def test_a_machine_without_a_place_for_its_file_has_one_in_a_temporary_folder(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").write_text("no folder")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with on_a_machine(tmp_path / "cache", address, monkeypatch) as index:
+    with machine("cache") as index:
         history([index], Random(1), 20)
         assert all_of(index)
     (folder,) = tmp_path.glob("scrapy-dedup-*")

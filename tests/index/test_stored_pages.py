@@ -130,9 +130,7 @@ def test_later_ones_are_those_of_copies_that_lose_words_of_what_changed_and_of_t
             return stored(index)
 
     first = {str(number): text(number) for number in range(8)}
-    copies = {"of 7": edited(7), "same": text(7)} | {
-        f"of {number}": edited(number) for number in (6, 5, 0)
-    }
+    copies = {"of 7": edited(7), "same": text(7)} | {f"of {n}": edited(n) for n in (6, 5, 0)}
     assert visit(first | copies) == [1, 2, 3, 4, 5, 7, 8, 9, 11, 13]
     later = {"0": edited(0, 5), "5": edited(5, 5)}  # of the text of 5 nothing is known any more
     assert visit(later) == [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 14]

@@ -86,11 +86,14 @@ class Leaf:
         return replace(self.again[min(visit, len(self.again)) - 1], links=self.links)
 
 
+Site = Mapping[str, Leaf]
+
+
 @dataclass(frozen=True)
 class Step:
     """One process that crawls."""
 
-    site: Mapping[str, Leaf]  # what stands there
+    site: Site  # what stands there
     starts: tuple[str, ...]  # where it begins
     greetings: tuple[Thing, ...] = ()  # items that come of no page, before all others
     spider: str = "one"
@@ -190,13 +193,11 @@ def _showings(rng: random.Random) -> list[str]:
     return rng.choices([*(f"{FAMILIES[0]}{number}" for number in range(3)), "u500"], k=rng.randint(2, 4))
 
 
-def _changed(
-    steps: Sequence[Step], change: Callable[[Mapping[str, Leaf]], Mapping[str, Leaf]]
-) -> list[Step]:
+def _changed(steps: Sequence[Step], change: Callable[[Site], Site]) -> list[Step]:
     return [replace(step, site=change(step.site)) for step in steps]
 
 
-def _asked_again(url: str, shown: Sequence[str], site: Mapping[str, Leaf]) -> Mapping[str, Leaf]:
+def _asked_again(url: str, shown: Sequence[str], site: Site) -> Site:
     """Let the page at *url* say something else each time that it is requested."""
     return {**site, url: _saying(site[url], shown)} if url in site else site
 
@@ -204,15 +205,11 @@ def _asked_again(url: str, shown: Sequence[str], site: Mapping[str, Leaf]) -> Ma
 def _saying(leaf: Leaf, shown: Sequence[str]) -> Leaf:
     """Return *leaf* as it says what is *shown*, one after the other, in its first item too."""
     things = [tuple(replace(thing, content=said) for thing in leaf.things[:1]) for said in shown]
-    first, *others = (
-        replace(leaf, content=said, things=it) for said, it in zip(shown, things, strict=True)
-    )
-    return replace(first, again=tuple(others))
+    first, *more = (replace(leaf, content=one, things=it) for one, it in zip(shown, things, strict=True))
+    return replace(first, again=tuple(more))
 
 
-def _led(
-    start: str, links: Sequence[str], asked: Sequence[str], login: Leaf, site: Mapping[str, Leaf]
-) -> Mapping[str, Leaf]:
+def _led(start: str, links: Sequence[str], asked: Sequence[str], login: Leaf, site: Site) -> Site:
     """Let *links* of the page at *start* lead to the page *login*, to which it links if it is *asked*."""
     if start not in site:
         return site

@@ -341,9 +341,8 @@ class _Trial:
             said = unit.truth <= other.truth and self._scope(other) == self._scope(unit)
             if said or (self._is_here(other, unit) and self._repeats(other, unit)):
                 return False
-        return not any(
-            compare(last, unit.page, self._config(unit)).is_duplicate for last in self._copies(unit)
-        )
+        config = self._config(unit)
+        return not any(compare(last, unit.page, config).is_duplicate for last in self._copies(unit))
 
     def _is_here(self, other: Unit, unit: Unit) -> bool:
         return other.crawl == unit.crawl or any(

@@ -120,12 +120,8 @@ def titled_pairs(lines: list[list[str]], title: list[list[str]]) -> dict[str, in
     """Return the lowest pair of each word of a title that is in *lines*, but for pairs of the title."""
     own = {pair for line in title for _, pair in _pairs_in(line)}
     found = [(words, pair) for line in lines for words, pair in _pairs_in(line) if pair not in own]
-    of_word = {
-        word: [pair for words, pair in found if word in words]
-        for word in [*dict.fromkeys(word for line in title for word in line)][
-            : fingerprinter.MOST_TITLED
-        ]
-    }
+    titled = [*dict.fromkeys(word for line in title for word in line)][: fingerprinter.MOST_TITLED]
+    of_word = {word: [pair for words, pair in found if word in words] for word in titled}
     return {word: min(pairs) for word, pairs in of_word.items() if pairs}
 
 

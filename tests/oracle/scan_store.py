@@ -1,6 +1,6 @@
 """The obviously right search: a linear scan of all rows.  Slow; the oracle of the lists."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from dedup.index import Index
 from dedup.index.rows import Pool
@@ -73,9 +73,7 @@ class ScanStore(Store):
         return [row for _, row in near[:limit]]
 
 
-def scan(
-    page: Fingerprint, group: Sequence[Row], pool: Pool, config: DedupConfig
-) -> Iterator[Candidates]:
+def scan(page: Fingerprint, group: list[Row], pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
     """Yield what in *pool* may repeat *page*, out of the listed rows of its *group*.
 
     Simhashes are capped before rows are left out, as they stand in the lists of all the group.
@@ -101,10 +99,8 @@ def scan(
         yield Candidates(sorted(unlike, key=lambda other: nearness(page, other)), len(unlike))
 
 
-def _nearest(
-    simhash: int, others: list[Canonical], simhashes: list[int], max_distance: int
-) -> list[Canonical]:
-    near = _near(simhash, simhashes, max_distance)
+def _nearest(simhash: int, others: list[Canonical], simhashes: list[int], most: int) -> list[Canonical]:
+    near = _near(simhash, simhashes, most)
     found = [other for other in others if other.fingerprint.content_simhash in near]
     found.sort(key=lambda other: ((other.fingerprint.content_simhash ^ simhash).bit_count(), other.id))
     return found[:MAX_CANDIDATES]

@@ -72,10 +72,9 @@ class Told:
     listed: set[str] = field(default_factory=set)
 
 
-def markup(content: str, links: Sequence[str] = ()) -> str:
+def markup(content: str) -> str:
     """Return the HTML of a page that says *content*."""
-    anchors = "".join(f'<a href="{escape(link)}">more</a>' for link in links)
-    return f"<html><body><p>{text_of(content)}</p><nav>{anchors}</nav></body></html>"
+    return f"<html><body><p>{text_of(content)}</p><nav></nav></body></html>"
 
 
 # How the HTML of a page is written, by its dress.

@@ -12,7 +12,7 @@ from dedup import Page
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import murmur3
 from dedup.prints import literature
-from dedup.prints.literature import Banding, band_keys, fnv1, fnv1a, minhash
+from dedup.prints.literature import Banding, band_keys, estimated_jaccard, fnv1, fnv1a, minhash
 from dedup.reading.tokens import tokens
 
 MASK = 2**64 - 1
@@ -72,10 +72,7 @@ def test_the_s_curve_of_the_textbook(similarity: float, probability: float) -> N
     ("make", "message"),
     [
         (lambda: minhash(["a"], 0), r"length \(0\) must be 1 or more"),
-        (
-            lambda: literature.estimated_jaccard(minhash("a", 8), minhash("a", 7)),
-            r"length \(7\) must be 8",
-        ),
+        (lambda: estimated_jaccard(minhash("a", 8), minhash("a", 7)), r"length \(7\) must be 8"),
         (lambda: Banding(0, 3), r"bands \(0\) must be 1 or more"),
         (lambda: Banding(3, -1), r"rows \(-1\) must be 1 or more"),
         (lambda: band_keys(minhash("a", 8), Banding(3, 3)), r"bands \(3\) times rows must be at most 8"),

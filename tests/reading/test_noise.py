@@ -63,9 +63,7 @@ def left(noise: Noise, said: str) -> str:
 def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest: str) -> None:
     now = Random(1)
     moving = [[now.randint(1000, 9999) for _ in range(3)] for _ in range(10)]
-    shown = [
-        template.format(*one, own=own) for one, own in zip(moving, (0, 1, 2, 3, 7) * 2, strict=True)
-    ]
+    shown = [template.format(*it, own=own) for it, own in zip(moving, (0, 1, 2, 3, 7) * 2, strict=True)]
     first, second = shown[:5], shown[5:]
     noise = learned(first[:4], second[:4])
     assert left(noise, first[4]) == rest.format(own=7)
@@ -303,10 +301,8 @@ class Days:
         news = "".join(f"<li>{one}</li>" for one in self.links(day))
         beside = {"row": "", "line": f"<p>Weather {day}</p>", "bare list": f"<ul>{news}</ul>"}
         more = beside.get(self.beside, f"<h3>Latest</h3><ul>{news}</ul>")
-        said = (
-            f"<p>{text(number, 60)}</p><h3>Facts</h3><{self.around}>{facts}</{self.around.split()[0]}>"
-        )
-        return page(f"<div>{said}</div><div>{more}</div>", f"Item {number}", number)
+        own = f"<p>{text(number, 60)}</p><h3>Facts</h3><{self.around}>{facts}</{self.around.split()[0]}>"
+        return page(f"<div>{own}</div><div>{more}</div>", f"Item {number}", number)
 
     def links(self, day: int) -> list[str]:
         return [text(900 + day * 4 + n, 6) for n in range(6)]

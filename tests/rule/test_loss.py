@@ -328,9 +328,7 @@ OTHERS = {"MAX_CANDIDATES", "MAX_STRUCTURE_CANDIDATES"}  # they bound the work a
 def test_no_more_than_eighteen_numbers_decide_and_each_is_told() -> None:
     assert len(SENTENCES) + len(SETTINGS) <= 18
     assert all(isinstance(getattr(DedupConfig(), name), int | float) for name in SETTINGS)
-    found = [
-        name for name in assigned(FOLDER / "match.py") if isinstance(getattr(match, name), int | float)
-    ]
+    found = [it for it in assigned(FOLDER / "match.py") if isinstance(getattr(match, it), int | float)]
     assert sorted(found) == sorted([*SENTENCES, *OTHERS])
 
 

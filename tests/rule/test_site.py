@@ -320,9 +320,7 @@ def printed(title: str, content: str, path: object) -> Page:
 
 
 @pytest.mark.parametrize(("new", "kept"), [(0, range(1, 9)), (3, [20])])
-def test_a_short_article_for_print_is_dropped_unless_it_adds_words(
-    new: int, kept: Iterable[int]
-) -> None:
+def test_a_short_text_for_print_is_dropped_unless_it_adds_words(new: int, kept: Iterable[int]) -> None:
     """Though both pages have more of a frame than of the article."""
     rng = Random(6)
     said = [(words(rng, 3), f"<p>{words(rng, 90)}</p>") for _ in range(20)]
