@@ -202,6 +202,7 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
     if _PATH.fullmatch(what):
         why = f"no such file, nor a URL that the index knows{_meant(index, what)}"
         raise DedupError(f"{printable(what)}: {why}")
+    click.echo(f"Read as a text: {printable(what)}")
     return fingerprint(Page.from_text(what), settings.config)
 
 
