@@ -139,7 +139,10 @@ def step_of(tag: str, classes: str, name: str) -> str:
     named = [f".{one}" for one in classes.split() if not _DIGIT.search(one)]
     if name and not _DIGIT.search(name):
         named.insert(0, f"#{name}")
-    return f"{tag}{''.join(named)}"[:_LONGEST_STEP]
+    step = tag[:_LONGEST_STEP]
+    for one in named:  # a part of a class would select nothing
+        step += one if len(step) + len(one) <= _LONGEST_STEP else ""
+    return step
 
 
 def words_in(attribute: str, text: str) -> str:

@@ -124,7 +124,7 @@ class Again:
     def holder(self, row: Row) -> str:
         """Return which page kept has most of the words that the copy of *row* has beside its canonical.
 
-        "" where that has them all, or no other page has more.
+        "" where that has them all, or none lacks half as many.
         """
         page, verdict = row.sighting.fingerprint, row.verdict
         if verdict.nowhere == verdict.lost:
@@ -132,9 +132,9 @@ class Again:
         others = [one for one in near(self._index, page, row) if one.id != verdict.canonical]
         found = ((rule.match(one.sighting.fingerprint, page, self._config), one) for one in others)
         lost = ((it.lost, one.id, one.sighting.url) for it, one in found if it.lost is not None)
-        least, _, url = min(lost, default=(verdict.lost or 0, 0, ""))
+        least, _, url = min(lost, default=(page.words, 0, ""))
         most = f"all but about {counted(least, 'word')}" if least else "all words"
-        return f"{printable_url(url)} has {most}" if url else ""
+        return f"{printable_url(url)} has {most}" if 2 * least <= (verdict.lost or 0) else ""
 
     def copied(self, row: Row) -> Canonical | None:
         """Return the page of which that of *row*, which was kept, would be a copy now, None for none.
