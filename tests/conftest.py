@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from crawler.example import served
 from tests.support import guards, postgres
 from tests.support.forking import start
 from tests.support.guards import nothing_is_tried  # noqa: F401 - a fixture
@@ -67,9 +68,12 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def own_server() -> Iterator[postgres.Server]:
     """A PostgreSQL server that the test may stop and start."""
-    pytest.importorskip("psycopg")
-    found = postgres.programs()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed")
-    with postgres.own(found) as server:
+    with postgres.own() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    """The address of the example site."""
+    with served() as url:
+        yield url

@@ -14,19 +14,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from crawler.example import COPIES, PAGES, served
+from crawler.example import COPIES, PAGES
 from crawler.jobs import MARK
 from tests.crawler.crawls import crawled
 from tests.support.crawling import ROOT, document, scrapy, serving
 from tests.support.pages import text
 
 SUMMARY = "23 items seen = 15 kept + 4 near copies + 4 exact copies; 8 dropped (34.8%)"
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    with served() as url:
-        yield url
 
 
 def paths(items: list[dict[str, object]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from scrapy import version_info
 
-from crawler.example import COPIES, served
+from crawler.example import COPIES
 from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
 from tests.plugin.crawls import ITEMS, dedup, item, listed, outcomes, urls
@@ -33,12 +32,6 @@ HOSTS = [
         "AsyncCrawlerProcess", {"TWISTED_REACTOR_ENABLED": False}, id="no reactor", marks=new_in_2_15
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    with served() as url:
-        yield url
 
 
 GLOBAL: dict[str, Any] = {"DEDUP_SCOPE": "global", "DEDUP_TEXT_FIELDS": "text"}
@@ -140,7 +133,6 @@ def written(content: str) -> str:
     return f"<p></p><script>document.querySelector('p').textContent = '{content}'</script>"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", ["item", "response"])
 def test_pages_rendered_by_a_browser_are_deduplicated(tmp_path: Path, source: str) -> None:
     pytest.importorskip("scrapy_playwright")

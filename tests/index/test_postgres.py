@@ -27,6 +27,7 @@ from dedup.settings import DedupSettings
 from tests.support import postgres
 from tests.support.commands import NAMES, run, with_index
 from tests.support.pages import claim, edited, find_or_add, page, sighting, text
+from tests.support.postgres import connected
 
 CONFIG = DedupConfig()
 PRINT = fingerprint(page(text(1)))
@@ -335,14 +336,6 @@ def test_texts_come_back_whatever_the_client_is_told_to_speak(address: str) -> N
         index.runs.begin(odd, job=odd)
     with PostgresIndex(address) as index:
         assert [(run.spider, run.job) for run in index.runs.all()] == [(odd, odd)]
-
-
-@contextmanager
-def connected(address: str) -> Iterator[Any]:
-    import psycopg
-
-    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
-        yield connection
 
 
 def test_a_connection_that_was_cut_before_it_was_limited_is_made_anew(address: str) -> None:

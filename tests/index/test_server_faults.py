@@ -40,10 +40,7 @@ def sql(*statements: str) -> Do:
 
 
 def _run(server: postgres.Server, statements: tuple[str, ...]) -> None:
-    import psycopg
-
-    address = server.address().partition("&schema")[0]
-    with psycopg.connect(address, autocommit=True) as connection:
+    with postgres.connected(server.address()) as connection:
         for statement in ("SET default_transaction_read_only = off", *statements):
             connection.execute(statement)
 
@@ -145,8 +142,6 @@ def test_a_crawl_goes_on_and_the_server_knows_all_in_the_end(
 @pytest.mark.parametrize("is_emptied", [True, False])
 def test_a_full_disk_of_the_server(tmp_path: Path, *, is_emptied: bool) -> None:
     found = postgres.programs()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed")
     (folder := Path(mkdtemp())).chmod(0o755)  # which the server may enter
     with mounted(folder / "disk", "-t", "tmpfs", "-o", "size=90m", "tmpfs") as disk:
         server = postgres.Server(disk, found)

@@ -120,7 +120,7 @@ def started(
     process: str = "CrawlerProcess",
     strict: bool = True,
 ) -> Running:
-    """Start *spider*, and the *others* in the same process; see `crawl`."""
+    """Start *spider* with the add-on, its index and feed in *folder*, and *others* in the same process."""
     result, feed = folder / "result.json", folder / "items.jsonl"
     for path in (result, feed):
         path.unlink(missing_ok=True)
@@ -131,15 +131,9 @@ def started(
     return Running(folder, job)
 
 
-def crawl(
-    folder: Path,
-    spider: str,
-    settings: Mapping[str, Any] | None = None,
-    arguments: Mapping[str, str] | None = None,
-    **choices: Any,
-) -> Crawl:
-    """Run *spider* with the add-on, its index and feed in *folder*."""
-    return started(folder, spider, settings, arguments, **choices).finish()
+def crawl(folder: Path, spider: str, *given: Any, **choices: Any) -> Crawl:
+    """Run *spider* to its end; see `started`."""
+    return started(folder, spider, *given, **choices).finish()
 
 
 def scrapy(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

@@ -18,12 +18,13 @@ _EMPTIED = count()
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
 
 
-def programs() -> Path | None:
-    """Return the folder of the newest PostgreSQL programs, None where there are none."""
+def programs() -> Path:
+    """Return the folder of the newest PostgreSQL programs; where there are none the test is skipped."""
+    pytest.importorskip("psycopg")
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
-    folders = [path for place in _PLACES for path in Path("/").glob(place[1:])]
-    return max((path for path in folders if (path / "initdb").exists()), default=None)
+    folders = [at.parent for place in _PLACES for at in Path("/").glob(f"{place[1:]}/initdb")]
+    return max(folders) if folders else pytest.skip("PostgreSQL is not installed")
 
 
 class Server:
@@ -77,9 +78,9 @@ def _other_user() -> int:
 
 
 @contextmanager
-def own(bin_folder: Path) -> Iterator[Server]:
+def own() -> Iterator[Server]:
     """Run a server that may be stopped and started."""
-    server = _made(bin_folder)
+    server = _made(programs())
     try:
         yield server
     finally:
@@ -97,11 +98,9 @@ def _made(bin_folder: Path) -> Server:
 
 
 @cache
-def _server() -> Server | None:
-    found = programs()
-    if found is None:
-        return None
-    server = _made(found)
+def server() -> Server:
+    """Return the server of this process; without PostgreSQL the test is skipped."""
+    server = _made(programs())
     atexit.register(_remove, server)
     return server
 
@@ -111,20 +110,19 @@ def _remove(server: Server) -> None:
     shutil.rmtree(server.folder, ignore_errors=True)
 
 
-def server() -> Server:
-    """Return the server of this process; without PostgreSQL the test is skipped."""
-    pytest.importorskip("psycopg")
-    if found := _server():
-        return found
-    pytest.skip("PostgreSQL is not installed")
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Speak SQL to the server of an index."""
+    import psycopg
+
+    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
+        yield connection
 
 
 def empty(schema: str = "dedup") -> str:
     """Return the address of an index in which there is nothing."""
-    import psycopg
-
     address = server().address(schema)
-    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
+    with connected(address) as connection:
         asked = "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'log'"
         there = connection.execute(asked, (schema,))
         if there.fetchone() is None:
