@@ -61,6 +61,7 @@ def crawled(program: Program, pages: int, cache: Path, days: int) -> list[list[C
 
 def _crawled_on(day: int, program: Program, place: Place, path: str, pages: int) -> list[Crawled]:
     files = {name: str(place.folder / name) for name in ("index", "result", "log")}
+    (place.folder / "day").write_text(str(day))
     job = {"port": place.port, "path": path, "deny": program.deny, "pages": pages, "day": day, **files}
     subprocess.run(
         [sys.executable, "-m", "benchmarks.dynamic.crawl"],

@@ -31,7 +31,7 @@ PROGRAMS: dict[str, Program] = {
     "wordpress": Program(
         "blog",
         (*_OF_BLOG, "wordpress-theme-twentytwentyone", "python3.11-doc", "fortunes"),
-        lambda place: php.wordpress(place, "en", "twentytwentyone", 60),
+        lambda place: php.wordpress(place, "en", "twentytwentyone", 66),
         Content(
             "body.single h1.entry-title, body.single .entry-content, body.page h1.entry-title, "
             "body.page .entry-content, #print h1, #print .text",
@@ -49,7 +49,7 @@ PROGRAMS: dict[str, Program] = {
             "debian-handbook",
             "fortunes-zh",
         ),
-        lambda place: php.wordpress(place, "zh", "twentytwentythree", 60),
+        lambda place: php.wordpress(place, "zh", "twentytwentythree", 66),
         Content(
             "body.single h1.wp-block-post-title, body.single .entry-content, "
             "body.page h1.wp-block-post-title, body.page .entry-content, #print h1, #print .text",

@@ -54,3 +54,11 @@ add_action('wp_footer', function () {
     $online = mt_rand(2, 30);
     printf("<p class='extras'>$line</p>", get_num_queries(), timer_stop(0, 3), date('H:i:s'), $online, $visits);
 });
+
+// On each later day there are new posts, which the lists beside all pages show.
+add_action('init', function () {
+    if (!wp_installing()) {
+        $of_today = ['meta_key' => 'day', 'meta_value' => (int) file_get_contents('{{folder}}/day')];
+        array_map('wp_publish_post', get_posts(['post_status' => 'draft', 'numberposts' => -1] + $of_today));
+    }
+});

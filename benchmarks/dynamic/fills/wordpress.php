@@ -17,8 +17,10 @@ mt_srand(7);
 foreach ($job->posts as $number => $said) {
     $date = date('Y-m-d H:i:s', 1767225600 + 100000 * $number);
     $body = '<p>' . implode("</p>\n<p>", array_map('esc_html', $said->body)) . '</p>';
+    $later = $number - (count($job->posts) - 6);  // three on the second day, three on the third
     $post = wp_insert_post(['post_title' => $said->title, 'post_content' => wp_slash($body),
-        'post_status' => 'publish', 'post_date' => $date, 'post_author' => 1,
+        'post_status' => $later < 0 ? 'publish' : 'draft',
+        'meta_input' => ['day' => $later < 0 ? 1 : 2 + intdiv($later, 3)], 'post_date' => $date, 'post_author' => 1,
         'post_category' => [wp_create_category($names[$number % 5])],
         'tags_input' => [$names[$number % 3] . $number % 7, $names[$number % 4] . $number % 6]]);
     $before = 0;
