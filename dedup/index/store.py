@@ -413,7 +413,7 @@ class Leases:
     def _strays(self) -> set[Path]:
         path, of_runs = self._index.path, self._index.fetch("SELECT lock FROM runs WHERE ended IS NULL")
         held = {path.with_name(f"{path.name}-run-{name}") for (name,) in of_runs}
-        return set(path.parent.glob(f"{escape(path.name)}-run-*")) - held
+        return set(path.parent.glob(f"{escape(path.name)}-run-{'[0-9a-f]' * 32}")) - held
 
     def close(self) -> None:
         """Hold no run any longer."""
