@@ -307,7 +307,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         marked = {gap: gaps for site, gaps, _ in marks if site == host for gap in gaps}
         for gaps, some in _chosen(place, members, marked):
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
-            is_one = any(all(gap in one.found for one in some) for gap in gaps)
+            is_one = len(some) == 1 or any(sum(gap in one.found for one in some) > 1 for gap in gaps)
             is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
             shown = _shown(gaps, [*lines.values()][:EXAMPLES], some[0].copy.sighting.title)
             # A sentence with an address goes by what is before that.
@@ -351,6 +351,7 @@ def _chosen(
             break
         found = [pair for pair in pairs if best in rest[pair.copy.id]]
         chosen = marked.get(best) or _in_a_line(best, found)
+        found = [pair for pair in pairs if not rest[pair.copy.id].isdisjoint(chosen)]
         yield chosen, found
         for pair in found:
             told[pair.copy.id].update(*(pair.found[gap].own for gap in chosen if gap in pair.found))
