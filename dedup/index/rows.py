@@ -364,7 +364,8 @@ _STATEMENTS = (
     f"{_of(STORED)})",
     "CREATE INDEX pages_by_url ON pages (scope, url_key, run) WHERE url_key != ''",
     "CREATE INDEX pages_by_key ON pages (scope, item_key, run) WHERE item_key != ''",
-    "CREATE INDEX pages_by_content ON pages (scope, content_simhash, is_dry, run) WHERE listed",
+    # With the sketch, which rules out most rows that are found.
+    "CREATE INDEX pages_by_content ON pages (scope, content_simhash, is_dry, run, sketch) WHERE listed",
     "CREATE INDEX pages_by_structure ON pages (scope, structure_simhash, id, is_dry, run) WHERE listed",
     "CREATE INDEX pages_by_body ON pages (scope, body_digest) WHERE listed",
     "CREATE INDEX pages_by_tokens ON pages (scope, token_digest) WHERE listed",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress, islice
 
 import numpy as np
@@ -147,18 +147,17 @@ class Search:
             for distance in sorted({min(NEAR, most), most}):
                 yield self._near(self._near_content(distance))
         if self.page.structure_simhash:
-            yield self._near(self._near_structure())
+            rows = self._near_structure()
+            yield self._near(dict(zip(rows, self.lists.sketches(rows), strict=True)))
         if self.page.content_simhash and (title := rule.title_of(self.page)):
             yield self._titled(title)
 
-    def _near(self, found: Iterable[int]) -> Candidates:
-        """Return those not seen before that their sketches do not rule out; mostly there are none."""
-        new = [row for row in found if row not in self._seen]
-        if not new:
-            return Candidates((), 0)
+    def _near(self, sketches: Mapping[int, bytes]) -> Candidates:
+        """Return rows not seen before that their *sketches* do not rule out; mostly there are none."""
+        new = [row for row in sketches if row not in self._seen]
         self._seen.update(new)
         try:
-            passing = rule.are_alike(self.page, self.lists.sketches(new))
+            passing = rule.are_alike(self.page, [sketches[row] for row in new])
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         return self._read(list(compress(new, passing)), len(new))
@@ -191,17 +190,22 @@ class Search:
                 text = f"SELECT p.id FROM pages p WHERE {where} LIMIT {rule.MAX_CANDIDATES}"
                 yield self._rows(text, **digests)
 
-    def _near_content(self, distance: int) -> list[int]:
+    def _near_content(self, distance: int) -> dict[int, bytes]:
         """Return rows of the nearest simhashes, of equally near ones the oldest, up to the cap."""
+        found: dict[int, bytes] = {}
         if not len(simhashes := self._nearest("content", distance)):
-            return []
-        return self._rows(
-            "SELECT p.id FROM json_each(:near) w CROSS JOIN pages p INDEXED BY pages_by_content "
-            f"ON p.content_simhash = w.value AND {self._in_pool} "
-            f"ORDER BY apart(w.value, :simhash), p.id LIMIT {rule.MAX_CANDIDATES}",
-            near=as_json(simhashes),
-            simhash=signed(self.page.content_simhash),
+            return found
+        text = (
+            "SELECT p.id, p.sketch FROM json_each(:near) w CROSS JOIN pages p "
+            f"INDEXED BY pages_by_content ON p.content_simhash = w.value AND {self._in_pool} "
+            f"{{}} LIMIT {rule.MAX_CANDIDATES}"
         )
+        given = {"near": as_json(simhashes), "simhash": signed(self.page.content_simhash), **self._given}
+        for order in ("", "ORDER BY apart(w.value, :simhash), p.id"):
+            found = dict(self.connection.execute(text.format(order), given))
+            if len(found) < rule.MAX_CANDIDATES:  # these are all, and are in any order
+                break
+        return found
 
     def _near_structure(self) -> list[int]:
         """Return the newest rows of the nearest simhashes, in no order."""
