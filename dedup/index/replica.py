@@ -131,8 +131,8 @@ class Replica(Store):
         position, stamp = (self.note(READ) or "0 0").split()
         return int(position), int(stamp)
 
-    def _note(self, entry: Entry) -> None:
-        self._do_put("Note", Note(READ, f"{entry.position} {entry.stamp}"), renew=True)
+    def _note(self, position: int, stamp: int, *_: Any) -> None:
+        self._do_put("Note", Note(READ, f"{position} {stamp}"), renew=True)
 
     def _read(self) -> None:
         for entries in self._server.since(*self.position()):
@@ -142,16 +142,16 @@ class Replica(Store):
         """Do what *entries* say, in their order; those that were done are left out."""
         with super().transaction(writing=True):
             at, _ = self.position()
-            new = [entry for entry in entries if entry.position > at]
-            for entry in new:
-                self._numbers = count(entry.row)
+            new = [entry for entry in entries if entry[0] > at]
+            for position, _, row, does in new:
+                self._numbers = count(row)
                 try:
-                    for change in unpackb(entry.does, use_list=False):
+                    for change in unpackb(does, use_list=False):
                         super()._change(*change)
                 except (AttributeError, LookupError, TypeError, ValueError) as error:
-                    raise Damaged(f"entry {entry.position} of the log cannot be read") from error
+                    raise Damaged(f"entry {position} of the log cannot be read") from error
             if new:
-                self._note(new[-1])
+                self._note(*new[-1])
 
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
         if not writing or self.is_inside:
@@ -177,7 +177,7 @@ class Replica(Store):
                     yield
                     if self._does:
                         rows = sum(name == "add" for name, *_ in self._does)
-                        self._note(self._server.append(packb(self._does), rows=rows))
+                        self._note(*self._server.append(packb(self._does), rows=rows))
                     remote.close()
             finally:
                 self._does = None
@@ -231,7 +231,7 @@ class Replica(Store):
         """See `Server.claim`; return the first rows of the new entries after they were done."""
         entries, new = self._server.claim(does, *how)
         self._do(entries)
-        return [entry.row for entry in entries[len(entries) - new :]]
+        return [row for _, _, row, _ in entries[len(entries) - new :]]
 
     def _check_run(self, row: Row) -> None:
         """Raise `RunEnded` if others have ended the run of *row*, and settled what was pending."""

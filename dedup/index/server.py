@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from secrets import randbits, token_hex
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg import Cursor, errors
@@ -68,13 +68,8 @@ class OtherLog(IndexUnavailable):
     """The server has another log than the one that was read so far."""
 
 
-class Entry(NamedTuple):
-    """An entry of the log: what it *does* begins with the row number *row* where it adds rows."""
-
-    position: int
-    stamp: int
-    row: int
-    does: bytes
+# Of the log: its position, its stamp, the number of the first row that it adds, and what it does.
+Entry = tuple[int, int, int, bytes]
 
 
 # Appends entries, and returns them with those after `since`; of those that add pages, which have scopes,
@@ -313,9 +308,9 @@ class Server:
 
     def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
         """Yield the entries from that one on in batches; raises `OtherLog` if the server has another."""
-        text = f"SELECT {', '.join(Entry._fields)} FROM @.log WHERE position >= %s ORDER BY 1 LIMIT %s"
+        text = "SELECT position, stamp, row, does FROM @.log WHERE position >= %s ORDER BY 1 LIMIT %s"
         while True:
-            found = [*map(Entry._make, self.execute(text, (position, _SINCE)).fetchall())]
+            found: list[Any] = self.execute(text, (position, _SINCE)).fetchall()
             if position and (not found or found[0][:2] != (position, stamp)):
                 raise OtherLog(f"{self.name}: {OTHER_LOG}")
             if len(found) > bool(position):
@@ -340,7 +335,7 @@ class Server:
             "SELECT position, %s, rows - %s + 1, true, %s FROM now RETURNING position, row",
             (rows, stamp, rows, does),
         )
-        return Entry(position, stamp, row, does)
+        return position, stamp, row, does
 
     def claim(
         self,
@@ -364,8 +359,8 @@ class Server:
             if OTHER_LOG in str(error):
                 raise OtherLog(str(error)) from None
             raise
-        entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]
-        return entries, sum(entry.stamp in stamps for entry in entries)
+        entries = [*zip(*(part or () for part in found), strict=True)]
+        return entries, sum(stamp in stamps for _, stamp, *_ in entries)
 
 
 # Of errors that the server tells, those that may be over the next time: connections, resources, being

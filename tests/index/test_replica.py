@@ -158,8 +158,8 @@ def test_who_waits_for_another_process_that_makes_the_file_says_so_and_not_for_e
 def restored(index: PostgresIndex, position: int) -> None:
     """Bring the server back to what it was at *position*, and let another client go on from there."""
     store: Any = index.store
-    last = [entry for batch in store._server.since(0, 0) for entry in batch][position - 1]
-    rows = last.row - 1 + last.does.count(b"\xa3add")
+    *_, row, does = [entry for batch in store._server.since(0, 0) for entry in batch][position - 1]
+    rows = row - 1 + does.count(b"\xa3add")
     store._server.execute(f"DELETE FROM @.log WHERE position > {position}")
     store._server.execute(f"UPDATE @.state SET position = {position}, rows = {rows}")
 
@@ -229,7 +229,7 @@ def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
         store: Any = index.store
         log = store._server
         assert [*store.all_pages()] == [_TEXT]
-        assert not any(_TEXT in entry.does for batch in log.since(0, 0) for entry in batch)
+        assert not any(_TEXT in entry[-1] for batch in log.since(0, 0) for entry in batch)
         index.ledger.forget_url("http://a/1")
         assert [*store.all_pages()] == []
 
