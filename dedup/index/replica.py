@@ -23,7 +23,7 @@ from msgpack import packb, unpackb
 
 from dedup.index.address import Address
 from dedup.index.rows import LARGE_INDEXES, Note, values_of
-from dedup.index.server import OTHER_LOG, Entry, OtherLog, Server
+from dedup.index.server import AT_ONCE, OTHER_LOG, Entry, OtherLog, Server
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway
@@ -192,14 +192,8 @@ class Replica(Store):
             does = self._does
         finally:
             self._does, self._is_beside = None, False
-        if does:
-            try:
-                is_all = self._claimed([packb(does)], self.position())
-            except OtherLog:
-                self._open_again()
-                is_all = self._claimed([packb(does)], self.position())
-            if not is_all:
-                self._read()
+        while does and not self._claimed([packb(does)], self.position()):
+            pass
 
     def _change(self, name: str, *given: Any) -> Any:
         # Outside of a transaction it is one of its own.
@@ -220,17 +214,19 @@ class Replica(Store):
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))
         assert isinstance(seen, tuple)
         does = [packb([("add", *row.sighting.group, values_of(row))]) for row in rows]
-        try:
-            added = self._claimed(does, seen, [row.sighting for row in rows], pages)
-        except OtherLog:
-            self._open_again()
-            return []
+        added = self._claimed(does, seen, [row.sighting for row in rows], pages)
         return [replace(row, id=number) for row, number in zip(rows, added, strict=False)]
 
     def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:
         """See `Server.claim`; return the first rows of the new entries after they were done."""
-        entries, new = self._server.claim(does, *how)
+        try:
+            entries, new = self._server.claim(does, *how)
+        except OtherLog:
+            self._open_again()
+            return []
         self._do(entries)
+        if len(entries) > AT_ONCE:  # and there may be more
+            self._read()
         return [row for _, _, row, _ in entries[len(entries) - new :]]
 
     def _check_run(self, row: Row) -> None:

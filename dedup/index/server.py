@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from secrets import randbits, token_hex
+from secrets import token_hex
 from time import monotonic
 from typing import Any
 
@@ -57,9 +57,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 raise psycopg.OperationalError("the server has not answered in time")
 
 
-SCHEMA_VERSION = 12  # also of what stands in entries, as rows in the order of `dedup.index.rows.insert`
-_AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
-_STAMP_BITS = 62
+SCHEMA_VERSION = 13  # also of what stands in entries, as rows in the order of `dedup.index.rows.insert`
+AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
 _BRACES = str.maketrans("[]", "{}")
 OTHER_LOG = "the index on the server was restored or made anew meanwhile; begin the crawl again"
 
@@ -79,14 +78,14 @@ Entry = tuple[int, int, int, bytes]
 _CLAIM = (
     """
 CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_keys bigint[][],
-    its_code varbit[], unlike bigint[], its_stamp bigint[], its_does bytea[], its_page bytea[],
-    most bigint, OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[],
+    its_code varbit[], unlike bigint[], its_does bytea[], its_page bytea[], most bigint,
+    OUT added bigint, OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[],
     OUT entries bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
     last @.state;
-    added integer := 0;
 BEGIN
+    added := 0;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -105,7 +104,7 @@ BEGIN
             SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position
             AND (l.matters OR l.keys && its_keys[i:i]
                 OR (l.scope = its_scope[i] AND bit_count(l.code # its_code[i]) <= unlike[i]))));
-        INSERT INTO @.log VALUES (last.position + i, its_stamp[i], last.rows + i, false, its_does[i],
+        INSERT INTO @.log VALUES (last.position + i, DEFAULT, last.rows + i, false, its_does[i],
             its_scope[i], its_keys[i:i], its_code[i]);
         IF its_page[i] <> '' THEN
             INSERT INTO @.texts VALUES (last.rows + i, its_page[i]);
@@ -128,17 +127,17 @@ END $$
 )
 
 _CALL = (
-    f"CALL @.claim(%s, %s, {2 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
-    f"{2 * '%b::bytea[], '}%s, NULL, NULL, NULL, NULL)"
+    f"CALL @.claim(%s, %s, {2 * '%s::bigint[], '}%s::varbit[], %s::bigint[], {2 * '%b::bytea[], '}"
+    "%s, NULL, NULL, NULL, NULL, NULL)"
 )
 
 _TABLES = (
     "CREATE TABLE @.meta (name text PRIMARY KEY, value text NOT NULL)",
     "CREATE TABLE @.state (position bigint NOT NULL, rows bigint NOT NULL) WITH (fillfactor = 10)",
     "INSERT INTO @.state VALUES (0, 0)",
-    "CREATE TABLE @.log (position bigint PRIMARY KEY, stamp bigint NOT NULL, row bigint NOT NULL, "
-    "matters boolean NOT NULL, does bytea NOT NULL, scope bigint, keys bigint[], code varbit) "
-    "WITH (toast_tuple_target = 4000)",  # whole in its place, which is read twice as fast
+    "CREATE TABLE @.log (position bigint PRIMARY KEY, stamp bigint NOT NULL DEFAULT random() * 4e18, "
+    "row bigint NOT NULL, matters boolean NOT NULL, does bytea NOT NULL, scope bigint, keys bigint[], "
+    "code varbit) WITH (toast_tuple_target = 4000)",  # whole in its place, which is read twice as fast
     "ALTER TABLE @.log ALTER does SET STORAGE EXTERNAL",  # not worth the time of packing them
     "CREATE TABLE @.texts (row bigint PRIMARY KEY, page bytea NOT NULL)",
     "CREATE TABLE @.leases (run bigint PRIMARY KEY, until timestamptz NOT NULL)",
@@ -328,12 +327,11 @@ class Server:
 
     def append(self, does: bytes, *, rows: int) -> Entry:
         """Append an entry that adds so many *rows*, and may change any verdict; inside `locked`."""
-        stamp = randbits(_STAMP_BITS)
-        ((position, row),) = self.execute(
+        ((position, stamp, row),) = self.execute(
             "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + %s "
-            "RETURNING position, rows) INSERT INTO @.log (position, stamp, row, matters, does) "
-            "SELECT position, %s, rows - %s + 1, true, %s FROM now RETURNING position, row",
-            (rows, stamp, rows, does),
+            "RETURNING position, rows) INSERT INTO @.log (position, row, matters, does) "
+            "SELECT position, rows - %s + 1, true, %s FROM now RETURNING position, stamp, row",
+            (rows, rows, does),
         )
         return position, stamp, row, does
 
@@ -349,27 +347,22 @@ class Server:
         Returns the entries after the position and stamp *since*, the new ones last, and how many these
         are: they are on the disk of the server.
         """
-        stamps = [randbits(_STAMP_BITS) for _ in does]
         keys = [*zip(*map(claim_keys, seen), strict=True)] or [(None,)] * 4
-        arrays = [json.dumps(one).translate(_BRACES) for one in (*keys, stamps)]  # psycopg takes longer
-        given = (*since, *arrays, list(does), list(pages), _AT_ONCE)
-        try:
-            (found,) = self.execute(_CALL, given)
-        except IndexUnavailable as error:
-            if OTHER_LOG in str(error):
-                raise OtherLog(str(error)) from None
-            raise
-        entries = [*zip(*(part or () for part in found), strict=True)]
-        return entries, sum(stamp in stamps for _, stamp, *_ in entries)
+        arrays = [json.dumps(one).translate(_BRACES) for one in keys]  # psycopg takes longer
+        ((added, *found),) = self.execute(_CALL, (*since, *arrays, list(does), list(pages), AT_ONCE))
+        return [*zip(*(part or () for part in found), strict=True)], added
 
 
 # Of errors that the server tells, those that may be over the next time: connections, resources, being
 # shut down, deadlocks, an answer that takes too long, a standby that is not the first one yet, silence.
 _PASSING = ("08", "53", "57", "40", "55", "25006", "25P03")
+_RAISED = "P0001"  # by the procedure alone
 _BUSY = ("starting up", "shutting down", "recovery", "too many", "connection slots", "terminating")
 
 
 def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
+    if error.sqlstate == _RAISED:
+        return OtherLog
     if error.sqlstate is not None:
         is_away = error.sqlstate.startswith(_PASSING)
     else:
