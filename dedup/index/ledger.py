@@ -87,13 +87,12 @@ class Ledger:
         while self.doubts:
             seen = self.doubts.pop()
             which = OF_URL if seen.url_key else "p.body_digest = ?"
-            added = f"{which} AND p.run = ? AND p.time = ? AND p.kept AND {IS_THERE}"
+            added = f"{which} AND p.run = ? AND p.time = ?"
             of_it = seen.url_key or seen.fingerprint.body_digest
             try:  # what cannot be asked for cannot have been written
                 with suppress(ValueError), self._store.transaction(writing=True):
-                    for row in self._store.rows(added, of_it, seen.run, seen.time):
-                        is_open = row.outcome is Outcome.PENDING
-                        self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
+                    found = self._store.rows(added, of_it, seen.run, seen.time)
+                    self.take_back([row.id for row in found])
             except IndexUnavailable:
                 self.doubts.append(seen)
                 raise

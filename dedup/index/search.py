@@ -44,19 +44,16 @@ class Lists:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.clear()
+
+    def clear(self) -> None:
+        """Hold nothing any more, as after a transaction that was undone."""
         self._lists: OrderedDict[tuple[str, int], Simhashes] = OrderedDict()
         self._sketches: dict[int, bytes] = {}
         # Every listed row from the first of these on, which are the newest.
         self._newest = deque[tuple[int, int, int, bool, int]](maxlen=_LATEST)
         self._read_to: tuple[int, int] | None = None  # the last row, and the last entry of `relisted`
         self.is_behind = True  # whether there may be more by now
-
-    def clear(self) -> None:
-        """Hold nothing any more, as after a transaction that was undone."""
-        self._lists.clear()
-        self._sketches.clear()
-        self._newest.clear()
-        self._read_to, self.is_behind = None, True
 
     def sketches(self, rows: Sequence[int]) -> list[bytes]:
         """Return the sketches of *rows*: most rows are ruled out by that, and nothing else is read."""

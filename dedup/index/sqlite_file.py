@@ -20,6 +20,7 @@ _PRAGMAS = (
     "PRAGMA mmap_size = 0",  # a file that is cut off while it is mapped ends the process
     "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
+    "PRAGMA secure_delete = ON",  # what is forgotten shall not stay behind in free pages
     "PRAGMA wal_autocheckpoint = 16384",  # 64 MB: what changes often is written back rarely
 )
 _BEGIN = "BEGIN", "BEGIN IMMEDIATE"  # to read, and to write: other writers wait

@@ -296,10 +296,7 @@ class Store(SQLiteFile):
 
     def remove_pages(self, rows: Sequence[int]) -> None:
         """Remove the stored pages of *rows*."""
-        # What is to be forgotten shall not stay behind in the free pages of the file.
-        self.connection.execute("PRAGMA secure_delete = ON")
         self.connection.execute(f"DELETE FROM stored_pages WHERE row {AMONG}", (json.dumps(rows),))
-        self.connection.execute("PRAGMA secure_delete = OFF")
 
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""
