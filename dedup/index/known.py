@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any
 
 from dedup.index.facts import Facts
@@ -32,7 +32,7 @@ class Known:
 
     def __init__(self, store: Store, facts: Facts, sighting: Sighting) -> None:
         self.store, self.facts, self.sighting = store, facts, sighting
-        self.crawl, self._harmless = facts.crawl(sighting.run), cache(facts.harmless)
+        self.crawl = facts.crawl(sighting.run)
         self.dry_runs = self.crawl if sighting.is_dry else frozenset[int]()
         self.asks_site = False  # whether it was asked what is known of the site of the page
         self._scope = store.scope(sighting.group)
@@ -56,7 +56,7 @@ class Known:
             rivals=self.rivals,
             is_restored=is_restored or self._is_restored(versions),
             site=lambda: self.site(config),
-            is_own_address=self._is_own_address,
+            is_own_address=lambda url: bool(self._own_addresses([url])),
             dropped=self._dropped,
             originals=lambda: self.originals(config.exceptions),
             is_stranger=self._strangers(config.exceptions),
@@ -256,8 +256,9 @@ class Known:
         others = [row for row in members if pool.has(row) and row.sighting.item_key == key]
         return [row.as_canonical() for row in others if row.id != canonical.id]
 
-    def _is_own_address(self, url: str) -> bool:
-        return is_one_address(self.sighting.url_key, url, self._harmless())
+    def _own_addresses(self, urls: Iterable[str]) -> list[str]:
+        own, harmless = self.sighting.url_key, self.facts.harmless()
+        return [url for url in urls if is_one_address(own, url, harmless)]
 
     def _dropped(self) -> Iterator[tuple[Fingerprint, Canonical]]:
         """Yield what the page showed at each address when it was last dropped as a copy, and of what."""
@@ -266,7 +267,7 @@ class Known:
             return
         # Addresses of one page stand beside each other: they begin alike.
         around = self.store.urls_around(self._scope, seen.url_key) if "?" in seen.url_key else ()
-        for key in {seen.url_key, *filter(self._is_own_address, around)}:
+        for key in {seen.url_key, *self._own_addresses(around)}:
             last = f"{self._of_group} AND {_AT} AND {STANDS} AND {self._others}"
             for row in self.store.rows(last, self._scope, key, order="p.id DESC", limit=1):
                 if row.is_own or row.sighting.item_key != seen.item_key:

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from msgpack import packb, unpackb
 
 from dedup.index.address import Address
-from dedup.index.rows import LARGE_INDEXES, Note, values_of
+from dedup.index.rows import AMONG, LARGE_INDEXES, Note, values_of
 from dedup.index.server import AT_ONCE, OTHER_LOG, Entry, OtherLog, Server
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
@@ -238,20 +238,10 @@ class Replica(Store):
         if found and found[0][0] and row.outcome is Outcome.PENDING:
             raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
 
-    def keep_page(self, row: int, page: bytes) -> None:
-        text = "INSERT INTO @.texts VALUES (%s, %s) ON CONFLICT (row) DO UPDATE SET page = excluded.page"
-        self._server.execute(text, (row, page))
-
-    def pages(self, rows: Sequence[int]) -> dict[int, bytes]:
-        text = "SELECT row, page FROM @.texts WHERE row = ANY(%s)"
-        return dict(self._server.execute(text, (list(rows),)))
-
-    def all_pages(self) -> Iterator[bytes]:
-        for (page,) in self._server.execute("SELECT page FROM @.texts ORDER BY row", ()):
-            yield page
-
-    def remove_pages(self, rows: Sequence[int]) -> None:
-        self._server.execute("DELETE FROM @.texts WHERE row = ANY(%s)", (list(rows),))
+    def _of_pages(self, text: str, *values: Any) -> Any:
+        among = "IN (SELECT value::bigint FROM json_array_elements_text(%s))"
+        text = text.replace(AMONG, among).replace("?", "%s").replace("BLOB", "bytea")
+        return self._server.execute(text.replace("stored_pages", "@.texts"), values)
 
     def _bytes(self) -> int:
         ((size,),) = self._server.execute(

@@ -274,12 +274,14 @@ class Store(SQLiteFile):
 
     def keep_page(self, row: int, page: bytes) -> None:
         """Store the *page* that a row was judged by, in the place of what was stored of it."""
-        self.connection.execute("INSERT OR REPLACE INTO stored_pages VALUES (?, ?)", (row, page))
+        renewed = "ON CONFLICT (row) DO UPDATE SET page = excluded.page"
+        self._of_pages(f"INSERT INTO stored_pages VALUES (?, ?) {renewed}", row, page)
 
     def pages(self, rows: Sequence[int]) -> dict[int, bytes]:
         """Return the stored pages of *rows*, by the row."""
         text = f"SELECT row, CAST(page AS BLOB) FROM stored_pages WHERE row {AMONG}"
-        return dict(self.fetch(text, (json.dumps(rows),)))
+        with self.errors():
+            return dict(self._of_pages(text, json.dumps(rows)))
 
     def stored(self, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Yield those of *pairs* of rows of which both have stored pages."""
@@ -291,12 +293,15 @@ class Store(SQLiteFile):
     def all_pages(self) -> Iterator[bytes]:
         """Yield all stored pages."""
         with self.errors():
-            for (page,) in self.connection.execute("SELECT CAST(page AS BLOB) FROM stored_pages"):
+            for (page,) in self._of_pages("SELECT CAST(page AS BLOB) FROM stored_pages"):
                 yield page
 
     def remove_pages(self, rows: Sequence[int]) -> None:
         """Remove the stored pages of *rows*."""
-        self.connection.execute(f"DELETE FROM stored_pages WHERE row {AMONG}", (json.dumps(rows),))
+        self._of_pages(f"DELETE FROM stored_pages WHERE row {AMONG}", json.dumps(rows))
+
+    def _of_pages(self, text: str, *values: Any) -> Any:
+        return self.connection.execute(text, values)
 
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""
