@@ -297,7 +297,7 @@ def test_nor_is_one_claimed_while_another_process_held_the_file_of_this_machine(
         again = detector.submit(seen, confirmed=True)
         assert (again.kept, again.reason) == (True, Reason.NEW)
         outcomes = [row.outcome for row in index.store.rows()]
-        assert outcomes == [Outcome.CONFIRMED, Outcome.FORGOTTEN, Outcome.CONFIRMED]
+        assert outcomes == [Outcome.CONFIRMED, Outcome.RELEASED, Outcome.CONFIRMED]
 
 
 @pytest.mark.parametrize("is_confirmed", [True, False])
