@@ -74,7 +74,8 @@ Entry = tuple[int, int, int, bytes]
 # Appends entries, and returns them with those after `since`; of those that add pages, which have scopes,
 # only the first ones to which none of these may matter.  The lock is not held while the disk writes: an
 # entry is seen at once, and a second transaction waits for the disk.  Positions are asked for from one
-# to another: without an end the planner, which does not know how much is new, reads the whole log.
+# to another: without an end the planner, which does not know how much is new, reads the whole log.  To
+# plan each claim would take longer than to make it.
 _CLAIM = (
     """
 CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_keys bigint[][],
@@ -91,6 +92,8 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SET LOCAL synchronous_commit = off;
+    SET LOCAL plan_cache_mode = force_generic_plan;
+    SET LOCAL jit = off;
     SELECT * FROM @.state FOR UPDATE INTO last;
     IF since > 0 AND NOT EXISTS (
         SELECT FROM @.log l WHERE l.position = since AND l.stamp = since_stamp
