@@ -497,7 +497,7 @@ cpdef double rough_words(str text) except -1:
     cdef bint is_inside = False
     for place in range(PyUnicode_GET_LENGTH(text)):
         flags = _character(PyUnicode_READ(kind, data, place)).flags
-        words += not (flags & IS_SPACE or is_inside)
+        words += (not flags & IS_SPACE) & (not is_inside)  # a branch could not be foreseen
         is_inside = not flags & IS_SPACE
         unspaced += flags & IS_UNSPACED != 0
     return words + unspaced / 2.0

@@ -123,13 +123,12 @@ def places_of(placed: Sequence[tuple[str, str, bool]], text: str) -> tuple[str, 
     their classes and ids as far as no digit is in them, but for those of ``html`` and ``body``, which
     name the kind of page, as "body>div#a>p.b"; "" where it is not known.
     """
-    told = text.split("\n")
-    if [*map(itemgetter(1), placed)] == told:  # as of most pages: nothing was left out
+    if "\n".join(map(itemgetter(1), placed)) == text:  # as of most pages: nothing was left out
         return tuple(map(itemgetter(0), placed))
     known: defaultdict[str, deque[str]] = defaultdict(deque)
     for place, line, _ in sorted(placed, key=itemgetter(2)):  # what is aside comes last, if at all
         known[line].append(place)
-    return tuple(known[line].popleft() if known.get(line) else "" for line in told)
+    return tuple(known[line].popleft() if known.get(line) else "" for line in text.split("\n"))
 
 
 def step_of(tag: str, classes: str, name: str) -> str:
