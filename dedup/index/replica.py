@@ -250,10 +250,6 @@ class Replica(Store):
         ).fetchall()
         return int(size)
 
-    def problems(self) -> list[str]:
-        self._read()
-        return super().problems()
-
     def wait_at_most(self, seconds: float) -> None:
         self._server.wait_at_most(seconds)
         super().wait_at_most(seconds)
