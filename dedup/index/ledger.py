@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dedup.index.facts import Facts
 from dedup.index.known import Known
 from dedup.index.notes import read_notes
-from dedup.index.rows import AMONG, IS_PENDING, IS_THERE, OF_URL, Note, apart, numbers, of_dry_runs
+from dedup.index.rows import AMONG, IS_PENDING, IS_THERE, LONE, OF_URL, Note, apart, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
@@ -212,11 +212,9 @@ class Ledger:
     def confirm(self, *rows: int) -> None:
         """Record that pending *rows* were kept to the end; raises `NoSuchRow` after all others are."""
         with self._store.transaction(writing=True, beside=True):
-            # As nearly all: there is nothing else to do.
-            if not self.facts.has_restored():
-                plain, was = f"p.id {AMONG} AND p.replaces IS NULL", Outcome.PENDING
-                if self._store.settle(Outcome.CONFIRMED, plain, json.dumps(rows), was=was) == len(rows):
-                    return
+            which, was = f"p.id {AMONG} AND {LONE}", Outcome.PENDING  # nearly all
+            if self._store.settle(Outcome.CONFIRMED, which, json.dumps(rows), was=was) == len(rows):
+                return
         with self._store.transaction(writing=True):
             found = self._store.rows_of(rows)
             for row in found:

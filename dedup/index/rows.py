@@ -220,6 +220,8 @@ STANDS = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"  # it w
 IS_PENDING = "p.outcome != 'confirmed' AND p.outcome = 'pending'"
 IS_WANTED_BACK = "p.outcome != 'confirmed' AND p.outcome = 'restored'"  # somebody wants it back
 IS_THERE = "p.outcome IN ('confirmed', 'pending')"
+# Nothing else changes when such a row is confirmed.
+LONE = f"p.replaces IS NULL AND NOT EXISTS (SELECT 1 FROM pages p WHERE {IS_WANTED_BACK})"
 MET_AGAIN = f"p.reason = 'unchanged' AND p.canonical = p.previous AND {IS_THERE}"  # `Row.is_met_again`
 OF_URL = (
     "p.id IN (SELECT o.id FROM pages o "

@@ -185,20 +185,18 @@ cdef inline size_t space_at(const uint8_t* text) noexcept nogil:
 cdef size_t _squeezed(const uint8_t* text, size_t length, uint8_t* out) noexcept nogil:
     """Write *text* with single spaces for its white space, and return how much that is."""
     cdef size_t place = 0, used = 0, space
-    cdef bint has_gap = False
     while place < length:
         space = space_at(text + place)
-        if space:
-            has_gap = used > 0
-            place += space
+        if not space:
+            out[used] = text[place]
+            used += 1
+            place += 1
             continue
-        out[used] = 32
-        used += has_gap
-        has_gap = False
-        out[used] = text[place]
-        used += 1
-        place += 1
-    return used
+        place += space
+        if used and out[used - 1] != 32:
+            out[used] = 32
+            used += 1
+    return used - (used > 0 and out[used - 1] == 32)
 
 def spaced(str text not None):
     """Return *text* in UTF-8, its white space as single spaces."""
