@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -64,7 +64,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store, self.facts = store, Facts(store)
-        self.doubts: list[Sighting] = []  # claimed when a server went away: nobody knows if added
+        self.doubts: list[Sighting] = []  # asked to be added: until there is an answer nobody knows
 
     # Asking
 
@@ -72,15 +72,6 @@ class Ledger:
         """Return the verdict on *sighting* and record nothing."""
         with self._store.transaction(writing=False):
             return self._verdict(PageToRecord(sighting.bounded()), config)[0]
-
-    @contextmanager
-    def _recording(self, *seen: Sighting) -> Iterator[None]:
-        """Note that what was *seen* may have been recorded, if that fails."""
-        try:
-            yield
-        except Exception:
-            self.doubts += seen
-            raise
 
     def _settle_doubts(self) -> None:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""
@@ -124,21 +115,24 @@ class Ledger:
             if found := self._claimed(judged, seen):
                 return found
         first = asked[0]
-        with self._recording(first.sighting), store.transaction(writing=True):
+        self.doubts.append(first.sighting)
+        with store.transaction(writing=True):
             verdict, _ = self._verdict(first, config)
-            if _waits(verdict, first.wait_for):
-                return [verdict]
-            row = store.add(_row(first.sighting, verdict, confirmed=confirmed), first.page)
-            if confirmed:
-                self._complete(row)
-            return [replace(verdict, row=row.id)]
+            if not _waits(verdict, first.wait_for):
+                row = store.add(_row(first.sighting, verdict, confirmed=confirmed), first.page)
+                if confirmed:
+                    self._complete(row)
+                verdict = replace(verdict, row=row.id)
+        self.doubts.clear()
+        return [verdict]
 
     def _claimed(self, judged: Sequence[_Judged], seen: Hashable) -> list[Verdict]:
         """Return the first of the verdicts *judged*, as many as the rows of which could be added."""
         rows = [row for _, row, _ in judged if row]
         pages = [page for _, row, page in judged if row]
-        with self._recording(*(row.sighting for row in rows)):
-            added = self._store.claim(rows, seen, pages) if rows else []
+        self.doubts += (row.sighting for row in rows)
+        added = self._store.claim(rows, seen, pages) if rows else []
+        self.doubts.clear()
         found, claimed = [], iter(added)
         for verdict, row, _ in judged:
             if row and (row := next(claimed, None)) is None:

@@ -128,14 +128,13 @@ class UrlRules:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def propose(self, run: int, spider: str, proposals: Iterable[Proposal]) -> bool:
+    def propose(self, run: int, spider: str, proposals: Iterable[Proposal]) -> None:
         """Store what *run* proposes, in the place of what was proposed before the last crawl."""
         text = json.dumps([spider, list(proposals)[:_MOST_PROPOSED]])
         with self._store.transaction(writing=True):
             for old in [one for one in self.proposed(spider) if one.run != run][_KEPT - 1 :]:
                 self._store.delete(Note, name=f"{_PROPOSED}{old.run:012}")
             self._store.put(Note(f"{_PROPOSED}{run:012}", text))
-        return True
 
     def proposed(self, spider: str | None = None) -> list[Proposed]:
         """Return what the last crawls of one *spider*, or of all, have proposed, the last one first."""
@@ -151,12 +150,12 @@ class UrlRules:
         before = {one.rule for of in sure[1:] for one in of}
         return [one for of in sure[:1] for one in of if one.rule in before]
 
-    def note_wrong(self, run: int, found: Counterexample) -> bool:
-        """Record what *run* has found to be against a rule."""
-        name = f"{_WRONG}{run:012}.{digest(chr(0).join(found.rule).encode()).hex()}"
+    def note_wrong(self, run: int, wrong: Iterable[Counterexample]) -> None:
+        """Record what *run* has found to be against rules."""
         with self._store.transaction(writing=True):
-            self._store.put(Note(name, json.dumps(found)))
-        return True
+            for found in wrong:
+                of_rule = digest(chr(0).join(found.rule).encode()).hex()
+                self._store.put(Note(f"{_WRONG}{run:012}.{of_rule}", json.dumps(found)))
 
     def wrong(self) -> dict[Rule, Counterexample]:
         """Return the rules that are switched off, each with what is against it."""

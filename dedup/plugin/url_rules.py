@@ -224,9 +224,7 @@ class CrawlRules:
             logger.warning("A rule is switched off: %s", _against(found))
             self._counts.add("rules/switched_off")
         if wrong:
-            self._index.do(
-                lambda at: [UrlRules(at.index.store).note_wrong(at.run.id, one) for one in wrong]
-            )
+            self._index.do(lambda at: UrlRules(at.index.store).note_wrong(at.run.id, wrong))
             self._resume()
 
     def _resume(self) -> None:

@@ -101,7 +101,7 @@ def index(path: Path) -> Path:
         new = [Proposal(SID, 12, 30, PAIRS), Proposal(SLASH, 5, 5, ()), Proposal(HOSTILE, 3, 3, ())]
         book.propose(runs[1].id, "site", new)
         wrong = Counterexample(OFF, "http://b.example/?x=1", "http://b.example/", "they show two pages")
-        book.note_wrong(runs[1].id, wrong)
+        book.note_wrong(runs[1].id, [wrong])
     return path
 
 

@@ -143,8 +143,7 @@ def test_rules_save_copies_and_lose_nothing(tmp_path: Path, seed: int) -> None:
             rules = accepted.keys() - book.wrong().keys()
             walk = Walk(site, Obeyed(rules, run), 13 * run)
             assert walk.shown.keys() == truth.shown.keys()
-            for one in walk.wrong:
-                book.note_wrong(run, one)
+            book.note_wrong(run, walk.wrong)
             proposed = {one.rule: one for one in propose(walk.visits)}
             proposed |= {rule: accepted[rule] for rule in walk.obeyed.rules.all}
             book.propose(run, "site", proposed.values())
