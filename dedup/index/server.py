@@ -73,9 +73,9 @@ Entry = tuple[int, int, int, bytes]
 
 # Appends entries, and returns them with those after `since`; of those that add pages, which have scopes,
 # only the first ones to which none of these may matter.  The lock is not held while the disk writes: an
-# entry is seen at once, and a second transaction waits for the disk.  Positions are asked for from one
-# to another: without an end the planner, which does not know how much is new, reads the whole log.  To
-# plan each claim would take longer than to make it.
+# entry is seen at once, and a second transaction waits for the disk.  To plan each claim would take
+# longer than to make it; a plan for all cannot know how much is new, and must not read the whole log, nor
+# be compiled.
 _CLAIM = (
     """
 CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_keys bigint[][],
@@ -93,6 +93,7 @@ BEGIN
     END IF;
     SET LOCAL synchronous_commit = off;
     SET LOCAL plan_cache_mode = force_generic_plan;
+    SET LOCAL enable_seqscan = off;
     SET LOCAL jit = off;
     SELECT * FROM @.state FOR UPDATE INTO last;
     IF since > 0 AND NOT EXISTS (
