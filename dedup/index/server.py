@@ -74,7 +74,7 @@ Entry = tuple[int, int, int, bytes]
 # Appends entries, and returns them with those after `since`; of those that add pages, which have scopes,
 # only the first ones to which none of these may matter.  The lock is not held while the disk writes: an
 # entry is seen at once, and a second transaction waits for the disk.  To plan each claim would take
-# longer than to make it; a plan for all cannot know how much is new, and must not read the whole log, nor
+# longer than to make it; a plan for all cannot know how much is new: it must not read the whole log, or
 # be compiled.
 _CLAIM = (
     """
