@@ -53,7 +53,6 @@ COMMON_PAGES, COMMON_SHARE = 5, 0.02
 LEAST_SAMPLED = 3  # with fewer sampled shingles, a sample tells nothing
 # A version changes at most this share of a page, under another title the second and a few words.
 EDIT_SHARE, OTHER_SHARE = 1 / 8, 1 / 20
-WALL_PAIRS = 3  # with fewer new pairs, what is alone in the frame of a site is a wall, such as a login
 # A page with fewer words of its own has no versions, and with fewer than the second, under a title that
 # other pages have, it is a record: a copy only of a page that has all its pairs of words.
 EDIT_WORDS, RECORD_WORDS = 100, 40
@@ -402,7 +401,7 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     the place of another one.
     """
     others = other_pairs(kept.traits, page.traits)
-    if not others or not site.pages:
+    if not others or not site.is_known:
         return 0
     own = own_words(page, site)
     if _is_record(kept, page, site, own) and is_changed(kept, page):
@@ -418,8 +417,6 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     if has_same_title(kept, page) and not is_of_many:
         others = words
     new = sampled(others)[site.unknown(others)]
-    if page.inside not in {None, NAMED} and len(new) < WALL_PAIRS:
-        return 0
     return 0 if _is_edit(kept, page, site, own, found.lost or 0, new) else len(new)
 
 
