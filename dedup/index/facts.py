@@ -6,7 +6,7 @@ only the latest rows count (`SPAN`), by their numbers, so that the same rows giv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
@@ -116,7 +116,8 @@ class Sites:
 class Site(SiteContext):
     """The site of the first of *hosts*, beside the others, by pages of *runs* and *dry_runs*.
 
-    Without *runs* the first page of each URL counts.  What is new is read once, with the first question.
+    Without *runs* the first page of each URL counts, but for what *own* ones tell, of the page that is
+    judged.  What is new is read once, with the first question.
     """
 
     sites: Sites
@@ -124,6 +125,7 @@ class Site(SiteContext):
     hosts: tuple[str, ...]
     runs: frozenset[int] | None
     dry_runs: frozenset[int]
+    own: Sequence[bytes]
     _renew: Callable[[], None]
     _answers: dict[tuple[bytes, str, bool], tuple[Counted, int]] = field(default_factory=dict)
 
@@ -166,6 +168,8 @@ class Site(SiteContext):
                 if of.is_kept or dropped:
                     counts += shingles.counts(hashes)
                     pages += shingles.pages if of.is_kept else 0
+            for told in self.own if host == self.hosts[0] else ():
+                counts -= (positions(hashes, np.sort(sampled(told))) >= 0) & (counts > 0)
             self._answers[asked] = counts, pages
         return self._answers[asked]
 
@@ -216,8 +220,13 @@ class Facts:
         given = scope, *with_or_without_www(host)
         return bool(self._store.fetch(f"SELECT 1 FROM visits WHERE {where}", given))
 
-    def site(
-        self, seen: Sighting, runs: frozenset[int] | None, dry_runs: frozenset[int], before: int | None
+    def site(  # noqa: PLR0917
+        self,
+        seen: Sighting,
+        runs: frozenset[int] | None,
+        dry_runs: frozenset[int],
+        before: int | None,
+        own: Sequence[bytes] = (),
     ) -> Site:
         """Return what is known of the site of *seen*; see `Site`.
 
@@ -232,7 +241,7 @@ class Facts:
                 self._then = Sites(self._store, before)
             sites = self._then
             sites.before = before
-        return Site(sites, seen.group, (seen.host,), runs, dry_runs, cache(sites.renew))
+        return Site(sites, seen.group, (seen.host,), runs, dry_runs, own, cache(sites.renew))
 
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from sys import maxsize
 from typing import Any
 
 from dedup.index.facts import Facts
@@ -17,7 +18,7 @@ from dedup.model.urls import url_key
 from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.decide import Past
-from dedup.rule.match import SiteContext, nearness
+from dedup.rule.match import SiteContext, nearness, told_by
 from dedup.urls.rule import is_one_address
 
 _AT = "p.url_key = ? AND p.url_key != ''"
@@ -66,13 +67,18 @@ class Known:
         )
 
     def site(self, config: DedupConfig, before: int | None = None) -> SiteContext:
-        """Return what is on the pages of its site that this crawl, or with *unchanged* any, delivers.
+        """Return what is on the other pages of its site that this crawl, or with *unchanged* any, delivers.
 
         With *before* only rows before that one count.
         """
         self.asks_site = True
-        runs = None if config.unchanged == "drop" else self.crawl
-        return self.facts.site(self.sighting, runs, self.dry_runs, before)
+        runs, own = self.crawl, list[bytes]()
+        if config.unchanged == "drop":
+            was = "p.kept AND p.reason = 'new' AND p.outcome = 'confirmed' AND p.id < ?"
+            rows = self._rows(was, before or maxsize) if self._latest else ()
+            prints = (row.sighting.fingerprint for row in rows)
+            runs, own = None, [told_by(one.sample, one.traits) for one in prints]
+        return self.facts.site(self.sighting, runs, self.dry_runs, before, own)
 
     def _rows(self, more: str, *values: Any, **how: Any) -> Iterator[Row]:
         return self.store.rows(f"{self._same} AND {more}", self._scope, self._name, *values, **how)
