@@ -220,7 +220,7 @@ class Facts:
         given = scope, *with_or_without_www(host)
         return bool(self._store.fetch(f"SELECT 1 FROM visits WHERE {where}", given))
 
-    def site(  # noqa: PLR0917
+    def site(
         self,
         seen: Sighting,
         runs: frozenset[int] | None,

@@ -67,7 +67,7 @@ class Known:
         )
 
     def site(self, config: DedupConfig, before: int | None = None) -> SiteContext:
-        """Return what is on the other pages of its site that this crawl, or with *unchanged* any, delivers.
+        """Return what is on other pages of its site that this crawl, or with *unchanged* any, delivers.
 
         With *before* only rows before that one count.
         """

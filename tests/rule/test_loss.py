@@ -222,8 +222,8 @@ def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
 def test_a_check_tells_how_many_new_pairs_there_are() -> None:
     html = f"<title>Sea</title><p>{FRAME}"
     kept, page = (fingerprint(Page.from_html(one)) for one in (html, f"{html} brass lantern"))
-    for pages, passes in ((0, True), (1, False)):
-        found = check(kept, page, CONFIG, Known(pages=pages))
+    for site, passes in ((NO_SITE, True), (Known(pages=0), False), (Known(pages=1), False)):
+        found = check(kept, page, CONFIG, site)
         assert found.is_duplicate is passes
         assert found.sentence.endswith("Pairs of its words that stand on no page kept: 2.") != passes
 
@@ -313,7 +313,6 @@ SENTENCES = {
     "LEAST_SAMPLED": "A sample of fewer than three runs of words tells nothing.",
     "EDIT_SHARE": "A version of a page changes at most an eighth of it.",
     "OTHER_SHARE": "Under another title it changes at most a twentieth.",
-    "WALL_PAIRS": "What says little in the frame of a site needs three new pairs of words.",
     "EDIT_WORDS": "A page with fewer than a hundred words of its own has no versions.",
     "RECORD_WORDS": "With fewer than forty, under a title of many, it is a record.",
     "MIN_SIMILARITY": "Copies share 62 % of their runs of four words.",

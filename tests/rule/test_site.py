@@ -82,6 +82,11 @@ def product(rng: Random) -> Said:
     return model, f"freezer {model} {ARTICLE} price {price}"
 
 
+def advert(rng: Random) -> Said:
+    said = words(Random(rng.randrange(9)), 150)
+    return "Vacancies", f"{said} in {words(rng, 2)} for {rng.randrange(300, 999)} a week"
+
+
 def clock(rng: Random) -> Said:
     return "Fog", f"{ARTICLE} now {rng.randrange(24)}:{rng.randrange(60)}"
 
@@ -95,7 +100,7 @@ def kept_of(record: Callable[[Random], Said], records: int, others: int, seed: i
     return sum(is_kept for number, is_kept in kept if number < records) / records
 
 
-@pytest.mark.parametrize("record", [profile, match, beside_a_table, product])
+@pytest.mark.parametrize("record", [profile, match, beside_a_table, product, advert])
 @pytest.mark.parametrize(
     ("records", "others"),
     [(60, 10), *(pytest.param(*sizes, marks=NIGHTLY) for sizes in ((60, 0), (200, 60)))],
@@ -103,6 +108,20 @@ def kept_of(record: Callable[[Random], Said], records: int, others: int, seed: i
 def test_records_are_kept(record: Callable[[Random], Said], records: int, others: int) -> None:
     assert kept_of(record, records, others) >= 0.95
     assert sum(kept_of(record, records, others, seed) for seed in (2, 3)) >= 1.94
+
+
+def test_one_line_in_the_frame_of_a_site_is_kept() -> None:
+    html = f"<title>{{}}</title><nav>{FRAME[0]}</nav><main>{{}}</main><footer>{FRAME[1]}</footer>"
+    rng, said = Random(4), "<h2>{0}</h2><p>{0} is a parish of the county"
+    names = (words(rng, 1) for _ in range(40))
+    pages = (in_html(html.format, name, said.format(name), name) for name in names)
+    assert sum(crawled(pages)) >= 39
+
+
+def test_the_first_page_of_each_host_is_kept() -> None:
+    rng, html = Random(5), f"<title>Branch</title><p>{FRAME[0]}<p>{{}}<p>{FRAME[1]}".format
+    pages = (Page.from_html(html(words(rng, 9)), url=f"http://{n}.example/") for n in range(20))
+    assert all(crawled(pages))
 
 
 def test_copies_of_a_record_are_not() -> None:
