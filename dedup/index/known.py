@@ -72,13 +72,13 @@ class Known:
         With *before* only rows before that one count.
         """
         self.asks_site = True
-        runs, own = self.crawl, list[bytes]()
-        if config.unchanged == "drop":
-            was = "p.kept AND p.reason = 'new' AND p.outcome = 'confirmed' AND p.id < ?"
-            rows = self._rows(was, before or maxsize) if self._latest else ()
-            prints = (row.sighting.fingerprint for row in rows)
-            runs, own = None, [told_by(one.sample, one.traits) for one in prints]
-        return self.facts.site(self.sighting, runs, self.dry_runs, before, own)
+        if config.unchanged == "keep":
+            return self.facts.site(self.sighting, self.crawl, self.dry_runs, before)
+        was = "p.kept AND p.reason = 'new' AND p.outcome = 'confirmed' AND p.id < ?"
+        rows = self._rows(was, before or maxsize) if self._latest else ()
+        prints = (row.sighting.fingerprint for row in rows)
+        own = [told_by(one.sample, one.traits) for one in prints]
+        return self.facts.site(self.sighting, None, self.dry_runs, before, own)
 
     def _rows(self, more: str, *values: Any, **how: Any) -> Iterator[Row]:
         return self.store.rows(f"{self._same} AND {more}", self._scope, self._name, *values, **how)
