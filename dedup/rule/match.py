@@ -425,9 +425,8 @@ def _is_edit(  # noqa: PLR0917
 ) -> bool:
     """Return whether *page* is another version of *kept*, in spite of its *new* pairs.
 
-    Pages with new words again and again, not only new numbers, are parts of a series, and so are those
-    under a title of many.  A page whose title and text say a name where those of *kept* say another one
-    is about something else.
+    Pages with new words again and again, not only new numbers, are parts of a series.  A page whose
+    title and text say a name where those of *kept* say another one is about something else.
     """
     if site.pages < COMMON_PAGES or own < EDIT_WORDS:
         return False
@@ -436,8 +435,6 @@ def _is_edit(  # noqa: PLR0917
         if not site.common(prints.other_names(kept.traits, page.traits).tobytes()).all():
             return False
         most = min(OTHER_SHARE * own, FEW_WORDS)
-    elif (title := title_of(page)) and site.common(title).any():
-        return False
     has_words = bool(prints.words_and_numbers(new.tobytes())[0])
     return lost <= most and not (has_words and site.seen(cluster_name(kept))[0] > VERSIONS)
 

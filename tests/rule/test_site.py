@@ -82,11 +82,6 @@ def product(rng: Random) -> Said:
     return model, f"freezer {model} {ARTICLE} price {price}"
 
 
-def advert(rng: Random) -> Said:
-    said = words(Random(rng.randrange(9)), 150)
-    return "Vacancies", f"{said} in {words(rng, 2)} for {rng.randrange(300, 999)} a week"
-
-
 def clock(rng: Random) -> Said:
     return "Fog", f"{ARTICLE} now {rng.randrange(24)}:{rng.randrange(60)}"
 
@@ -100,7 +95,7 @@ def kept_of(record: Callable[[Random], Said], records: int, others: int, seed: i
     return sum(is_kept for number, is_kept in kept if number < records) / records
 
 
-@pytest.mark.parametrize("record", [profile, match, beside_a_table, product, advert])
+@pytest.mark.parametrize("record", [profile, match, beside_a_table, product])
 @pytest.mark.parametrize(
     ("records", "others"),
     [(60, 10), *(pytest.param(*sizes, marks=NIGHTLY) for sizes in ((60, 0), (200, 60)))],
