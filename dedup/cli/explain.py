@@ -189,7 +189,7 @@ def _show_loss(lost: str, texts: Compared | None, reasons: Iterable[str]) -> Non
         click.secho(f"           {{+{printable(part, _LONGEST_PART)}+}}", fg="red")
     if len(parts) > _PARTS:
         click.echo(f"           and {len(parts) - _PARTS:,} more")
-    note = [why.ESTIMATED] * bool(parts) if texts else [_NO_TEXTS] * (lost != "nothing")
+    note = [why.ESTIMATED] * ("estimated" in lost) if texts else [_NO_TEXTS] * (lost != "nothing")
     for line in (*note, *reasons):
         click.echo(f"  {line}")
 
@@ -231,7 +231,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         lost = why.loss(how, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
         most = again.most(own, how.finding)[0] if own else int(rule.allowed_words(page, config))
-        what = "met later, not compared" if row.id > last else why.briefly(how, most, config)
+        what = "met after it" if row.id > last else why.briefly(how, most, config)
         bits = ["-" if one is None else one for one in (how.content_distance, how.structure_distance)]
         click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*bits, lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
@@ -297,7 +297,8 @@ def _crawl_said(index: Index, row: Row, other: Row | None, config: DedupConfig) 
     if number is not None:
         yield f"That page is {_named(index.row(number))}."
     elif other.id > row.id:
-        yield "It met A after B, and asked whether A repeats B: see dedup explain B A."
+        urls = (quote(printable_url(one.sighting.url, MAX_URL)) for one in (row, other))
+        yield f"It met A after B, and asked whether A repeats B: {' '.join(('dedup explain', *urls))}"
     elif row.verdict.nearest != other.id:
         again = why.Again(index, config)
         now = again.judge(row, again.print_of(row))(again.print_of(other), other.sighting.host)

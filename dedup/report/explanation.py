@@ -233,8 +233,11 @@ def _kept_beside(again: Again, row: Row, nearest: Row) -> str:
 
 def briefly(found: Match, most: int, config: DedupConfig) -> str:
     """Return in a few words what was *found* of a page, which may lose so many words at *most*."""
-    told = _BRIEFLY.get(found.finding) or found.finding.replace("_", " ")
-    numbers = {"allowed": most, "bits": found.content_distance, "near": config.max_distance}
+    bits, more = found.content_distance or 0, found.structure_distance or 0
+    is_far = bits > config.max_distance and more > rule.STRUCTURE_MAX_DISTANCE
+    finding = rule.NO_CANDIDATE if is_far else found.finding
+    told = _BRIEFLY.get(finding) or finding.replace("_", " ")
+    numbers = {"allowed": most, "bits": bits, "near": config.max_distance}
     return "a copy" if found.is_duplicate else told.format(**numbers)
 
 

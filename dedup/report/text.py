@@ -83,8 +83,12 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
     yield from _more(losses.places, most)
     rows = report.index.rows_of(report.scattered[:most])
     told = (line for row in rows for line in (_url(row), f"  {report.told_elsewhere(row)}"))
-    what = f"on one or on several ({counted(len(report.scattered), 'copy', 'copies')}):"
-    yield from _listed(f"Words on other kept pages, {what}", told, report.scattered, most)
+    yield from _listed(
+        f"Copies whose lost words stand on other kept pages ({len(report.scattered):,}):",
+        told,
+        report.scattered,
+        most,
+    )
 
 
 def _url(row: Row) -> str:

@@ -202,7 +202,7 @@ def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(
     assert "\nThe crawl kept B: its crawl had dropped it and took that back, as no second" in told
     assert "\nBy these two alone B is a copy of A" in told
     assert told.endswith("by these two pages alone, which know nothing of their site.\n")
-    assert re.search(rf"met later, not compared +{TWO}  \(row 3, run 1\)\n", explained(path, ONE))
+    assert re.search(rf"met after it +{TWO}  \(row 3, run 1\)\n", explained(path, ONE))
 
 
 def test_pages_kept_that_would_be_copies_by_now_are_counted_as_explain_says(path: Path) -> None:
