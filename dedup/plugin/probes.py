@@ -28,7 +28,7 @@ from dedup.plugin.crawl_index import CrawlIndex, Settler
 from dedup.plugin.pages import page_after_callback, texts_of_links
 from dedup.plugin.requests import NoAnswer, probe_of, second_answer
 from dedup.plugin.tracking import Question
-from dedup.prints.fingerprinter import sentences_digest
+from dedup.prints.fingerprinter import other_pairs, sentences_digest
 from dedup.reading.noise import (
     MOST_REMEMBERED,
     Evidence,
@@ -40,6 +40,7 @@ from dedup.reading.noise import (
     places_shown,
 )
 from dedup.reading.page import Page, UnreadablePage, pack
+from dedup.rule.match import EDIT_WORDS, match, own_words
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +139,7 @@ class _Host:
     left_out: defaultdict[GapSet, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
     known: Mapping[Gap, Evidence] = field(default_factory=dict)  # what earlier crawls have seen
     waiting: list[_Dropped] = field(default_factory=list)
+    passed: list[_Dropped] = field(default_factory=list)  # they wait no more
     dropped: int = 0
     has_left_out: bool = False
 
@@ -197,6 +199,8 @@ class Probes:
             task.cancel()
         for host in self._hosts.values():
             self._save(host)
+            if host.waiting:
+                self._note_waiting(host)
         if waiting := sum(len(host.waiting) for host in self._hosts.values()):
             self._counts.add("unaudited", waiting)
         hosts = [host for host in self._hosts.values() if host.has_left_out and host.noise.acting]
@@ -257,7 +261,7 @@ class Probes:
                 self._keep(host, row, raw, question)
                 self._look(host, raw, met, has_candidates=bool(verdict.candidates))
             elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
-                self._dropped(host, question, row, met)
+                self._dropped(host, question, verdict, met)
         except Exception:
             logger.exception("It is not known what moves on <%s>", printable(response.url))
 
@@ -451,7 +455,7 @@ class Probes:
         host.quiet = 0 if has_changed and first != second else host.quiet + 1
         self._passed(host, gaps, moved, dropped)
         if stayed and len(pages) > 2:  # one of two may be the same by chance
-            self._give_up(host, stayed, "what was left out has stayed")
+            self._give_up(host, stayed, "what was left out has stayed", *host.passed)
         if has_changed:
             self._save(host)
             self._read_again(host)
@@ -459,14 +463,28 @@ class Probes:
 
     # What was dropped because something was left out
 
-    def _dropped(self, host: _Host, question: Question, row: int, met: _Met) -> None:
+    def _dropped(self, host: _Host, question: Question, verdict: Verdict, met: _Met) -> None:
+        """Let a page that was dropped wait for an audit, unless it repeats what was kept as it came."""
         host.dropped += 1
-        gaps, left = question.gaps, _left(question.page)
-        one = _Dropped(host.dropped, row, met.response.request, gaps, gaps)
+        request, gaps = met.response.request, question.gaps
+        one = _Dropped(host.dropped, verdict.row or 0, request, gaps, gaps)
         host.waiting.append(one)
+        waits = partial(self._wait, host, one, question.page, met)
+        kept, detector = self._kept.get(verdict.canonical or 0), self._index.detector
+        if kept and detector and question.raw and question.sighting:
+            prints = detector.fingerprint(kept[1]), detector.fingerprint(question.raw)
+            self._index.do(partial(_repeats, *prints, question.sighting, kept[0].name), waits)
+        else:
+            waits(None)
+
+    def _wait(self, host: _Host, one: _Dropped, page: Page, met: _Met, is_sure: bool | None) -> None:
+        if is_sure:
+            host.waiting = [other for other in host.waiting if other.number != one.number]
+            return
+        gaps, left = one.gaps, _left(page)
         if left in host.paths or len(host.paths) < _MOST_TEXTS:
             pages = host.paths.setdefault(left, {})
-            pages.setdefault(urlsplit(question.page.url).path, one)
+            pages.setdefault(urlsplit(page.url).path, one)
             if len(pages) + 1 >= _ALIKE:  # the page kept is at a path of its own
                 host.alike.add(left)  # at so many paths only noise can tell it apart
                 self._restore(host, list(pages.values()))
@@ -495,32 +513,36 @@ class Probes:
 
         Such are those of which nothing else was left out.
         """
-        left = (
+        left = [
             one._replace(unaudited=one.unaudited - moved)
             if one.gaps <= gaps and one.number <= dropped
             else one
             for one in host.waiting
-        )
+        ]
         host.waiting = [one for one in left if one.unaudited]
+        passed = (one for one in left if not one.unaudited)
+        has_room = len(host.passed) < _MOST_TEXTS  # no more requests are held than that
+        host.passed += [one if has_room else one._replace(request=None) for one in passed]
         for of in host.left_out.values() if not host.waiting else ():
             of.last = None
         self._note_waiting(host)
 
-    def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
-        """Leave *gaps* out no more, and give back what was dropped for that."""
+    def _give_up(self, host: _Host, gaps: Collection[Gap], why: str, *passed: _Dropped) -> None:
+        """Leave *gaps* out no more, and give back what was dropped for that, also what had *passed*."""
         if host.noise.switch_off(gaps):
             name, shown = printable(host.name), host.shown(gaps)
             logger.info("No longer left out on %s: %s (%s)", name, shown, why)
             self._save(host)
             self._read_again(host)
-        self._restore(host, [one for one in host.waiting if not one.unaudited.isdisjoint(gaps)])
+        self._restore(host, [one for one in (*host.waiting, *passed) if one.gaps & frozenset(gaps)])
 
     def _restore(self, host: _Host, back: Sequence[_Dropped]) -> None:
-        host.waiting = [one for one in host.waiting if one not in back]
+        rows = {one.row for one in back}
+        host.waiting = [one for one in host.waiting if one.row not in rows]
+        host.passed = [one for one in host.passed if one.row not in rows]
         self._note_waiting(host)
         if back:
-            requests = [one.request for one in back if one.request]
-            self._settler.give_back([one.row for one in back], requests)
+            self._settler.give_back([*rows], [one.request for one in back if one.request])
 
     def _note_waiting(self, host: _Host) -> None:
         name, rows = host.name, [one.row for one in host.waiting]
@@ -538,6 +560,20 @@ class Probes:
                 # Of what is still not certain after some requests the next ones would be no better.
                 self._audit(host, gaps, of.last if of.tried <= _PATIENCE else None, is_last=True)
         return any(host.under_way for host in self._hosts.values())
+
+
+def _repeats(kept: Fingerprint, page: Fingerprint, seen: Sighting, host: str, at: Detector) -> bool:
+    """Return whether a *page* repeats one that was *kept* on *host*, both as they came.
+
+    What was left out is not known to be common, so by what is left, as it was *seen*, it has text enough
+    to be another version, or it has no new words.
+    """
+    with at.index.store.transaction(writing=False):
+        site = at.index.ledger.known(seen).site(at.config).beside(host)
+        if not match(kept, page, at.config, site).is_duplicate:
+            return False
+        is_text = own_words(seen.fingerprint, site) >= EDIT_WORDS
+        return is_text or not site.unknown(other_pairs(kept.traits, page.traits)).any()
 
 
 def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: Detector) -> None:

@@ -15,7 +15,7 @@ import pytest
 import scrapy
 
 from crawler.example import running
-from dedup import SQLiteIndex
+from dedup import Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.index.notes import all_noise
 from dedup.model.verdict import Outcome
 from dedup.plugin import probes as module
@@ -274,6 +274,52 @@ def test_what_stays_uncertain_is_given_back_and_not_asked_for_again_and_again(tm
     assert "requested_again" not in done.dedup()
     assert set(numbers(done)) == set(range(70))
     assert done.dedup()["asked_twice"] < 60  # of 126
+
+
+def test_what_repeats_another_page_as_it_came_needs_no_audit(tmp_path: Path) -> None:
+    """A quotation is drawn at random at first, and then stays for long."""
+    drawn = count(500)
+
+    def answer(path: str, before: int) -> str:
+        number = int(path.split("/")[1])
+        quotation = text(next(drawn) if number < 40 else 7, 9)
+        said = f"<p>{text(number, 60)}</p><h3>Quotation</h3><p class=q>{quotation}</p><!--{path}-->"
+        return document("News", said)
+
+    later = [f"/{number}/{turn}" for number in range(40, 70) for turn in range(2)]
+    paths = [f"/{number}/0" for number in range(40)] + later
+    done, _ = run(tmp_path, answer, paths)
+    assert sorted(numbers(done)) == [*range(70)]
+    assert "given_back" not in done.dedup()
+
+
+def test_a_page_on_which_stays_what_moves_on_others_like_it_is_not_lost(tmp_path: Path) -> None:
+    """Articles have a voice drawn at random, pages of members each its own."""
+    now, drawn = Random(6), count(1000)
+
+    def answer(path: str, before: int) -> str:
+        number = int(path.split("/")[1])
+        voice = text(next(drawn) if number < 40 else number + 500, 12)
+        own = text(number, 60) if number < 40 else f"Joined in {number // 3}. {text(999, 20)}"
+        return document("Society", f"<p>{own}</p><h3>Voices</h3><p class=voice>{voice}</p>")
+
+    paths = [*addresses(40, 2), *(f"/{number}/0" for number in range(40, 100))]
+    now.shuffle(paths)
+    done, _ = run(tmp_path, answer, paths)
+    assert set(numbers(done)) == {*range(100)}
+
+
+def test_what_is_left_out_makes_no_other_version_of_a_record() -> None:
+    """A list on all pages is not known to be common where it is left out of them."""
+    with Detector(MemoryIndex()) as detector:
+        for number in range(8):
+            detector.check(Page.from_text(text(number, 60), url=f"http://a.example/{number}"))
+        said = [f"{text(999, 20)} {text(number, 12)}" for number in (500, 501)]
+        kept, page = (Page.from_text(f"{one} {text(300, 200)}", url="http://a.example/") for one in said)
+        seen = detector.sighting(Page.from_text(text(999, 20), url="http://a.example/"))
+        prints = detector.fingerprint(kept), detector.fingerprint(page)
+        assert not module._repeats(*prints, seen, "a.example", detector)
+        assert module._repeats(prints[0], prints[0], seen, "a.example", detector)
 
 
 LOGIN = document("Log in", "<form><input name=user><input type=password name=p></form>")
