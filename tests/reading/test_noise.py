@@ -263,7 +263,6 @@ def test_each_line_has_its_place_whatever_pages_were_read_before() -> None:
     for html, place in (
         ('<body><section class="article" id="dd"><p>tide</p></section>', "body>section#dd.article>p"),
         ("<body><section><article><dd>The tide turns.</dd></article></section>", "section>article>dd"),
-        # What is left of many classes is whole: it selects the element.
         (f"<body><ul><li class='b {'c' * 56} d'>The tide turns.</ul>", "body>ul>li.b.d"),
     ):
         assert Page.from_html(html, with_places=True).places[0] == place
