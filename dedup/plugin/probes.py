@@ -521,8 +521,7 @@ class Probes:
         ]
         host.waiting = [one for one in left if one.unaudited]
         passed = (one for one in left if not one.unaudited)
-        has_room = len(host.passed) < _MOST_TEXTS  # no more requests are held than that
-        host.passed += [one if has_room else one._replace(request=None) for one in passed]
+        host.passed = [*host.passed, *passed][-_MOST_TEXTS:]  # they hold requests
         for of in host.left_out.values() if not host.waiting else ():
             of.last = None
         self._note_waiting(host)
