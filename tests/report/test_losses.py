@@ -32,14 +32,10 @@ def index_of(*ends: str, of_ropes: Sequence[str] = ()) -> Index:
     return stored(enumerate(body.format(*one) for one in (*others, *pages)))
 
 
-def stored(
-    pages: Iterable[tuple[object, str]],
-    index: Index | None = None,
-    exceptions: Exceptions = Exceptions(),  # noqa: B008
-) -> Index:
+def stored(pages: Iterable[tuple[object, str]], index: Index | None = None, **how: Any) -> Index:
     """Return an index with the texts of *pages*, each what its URL ends with, and its HTML."""
     made = (Page.from_html(body, url=f"http://a.example/{end}", with_places=True) for end, body in pages)
-    checked(index := index or MemoryIndex(), made, DedupConfig(store_pages=True, exceptions=exceptions))
+    checked(index := index or MemoryIndex(), made, DedupConfig(store_pages=True, **how))
     return index
 
 

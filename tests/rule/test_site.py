@@ -114,9 +114,8 @@ def test_one_line_in_the_frame_of_a_site_is_kept() -> None:
 
 
 def test_the_first_page_of_each_host_is_kept() -> None:
-    rng, html = Random(5), f"<title>Branch</title><p>{FRAME[0]}<p>{{}}<p>{FRAME[1]}".format
-    pages = (Page.from_html(html(words(rng, 9)), url=f"http://{n}.example/") for n in range(20))
-    assert all(crawled(pages))
+    html = f"<title>Branch</title><p>{FRAME[0]}<p>{{}}<p>{FRAME[1]}".format
+    assert all(crawled(Page.from_html(html(text(n, 9)), url=f"http://{n}.example/") for n in range(20)))
 
 
 def test_copies_of_a_record_are_not() -> None:
