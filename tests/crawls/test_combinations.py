@@ -1,7 +1,4 @@
-"""Spiders, pipelines and options in 70 combinations: each content that plain Scrapy gives, once.
-
-Every option meets every kind of spider, and every pipeline meets every option and every kind.
-"""
+"""Spiders, pipelines and options in 70 combinations: each content that plain Scrapy gives, once."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -66,10 +63,7 @@ LINKED = {"depth": 1}  # nothing is skipped of start pages; these are to be skip
 
 
 class Reading(Spider):
-    """What the spiders have in common: *site* is its URL, and *first* the path that they begin with.
-
-    With *several* a page gives an item for each of its parts.
-    """
+    """What all have: the URL of the *site*, the *first* path, and *several* items a page or one."""
 
     site = several = ""
     first = "/"

@@ -126,10 +126,7 @@ def _worker(folder: Path, address: str, worker: int, numbers: range, rng: Random
 
 
 def kill_and_resume(folder: Path, times: int, seed: int = 0) -> None:
-    """Begin a crawl and kill it, so many times, with one JOBDIR; let the last one come to its end.
-
-    Raises `AssertionError` where a content is lost, or stored twice though no kill came before `confirm`.
-    """
+    """Begin a crawl and kill it, so many times, with one JOBDIR; let the last one come to its end."""
     rng, turns, killed = Random(seed), count(), 0
     while killed < times:  # one that ended before is followed by another
         killed += _killed(folder, next(turns), rng)

@@ -1,8 +1,6 @@
 """Short, empty and odd pages: what is dropped, what is kept, and what is lost for want of text.
 
-The rule looks at nothing but the words a reader sees and equal bytes.  So a page without words is kept
-unless all its bytes are those of another one, and pages that say the same are one page, whatever they
-link to or embed.
+The rule looks at equal bytes and at the words that a reader sees, not at what they link to or embed.
 """
 
 from collections.abc import Callable, Sequence

@@ -82,10 +82,7 @@ def _plain(text: str) -> str:
 
 
 class Shell:
-    """Runs commands one by one, each of which must end with 0; one that ends in ``&`` goes on.
-
-    ``.venv`` is the environment of the tests, so that what `make` has installed is found.
-    """
+    """Runs commands one by one, each of which must end with 0; one that ends in ``&`` goes on."""
 
     def __init__(self, folder: Path) -> None:
         shutil.copy(ROOT / "scrapy.cfg", folder)

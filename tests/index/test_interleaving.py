@@ -19,10 +19,7 @@ CONFIG = DedupConfig(scope="global")
 
 @contextmanager
 def before_writing(index: Index, act: Callable[[], object], number: int = 1) -> Iterator[None]:
-    """Let others *act* before *index* begins to write for the *number*th time.
-
-    What it has looked at until then may be out of date.  In its transaction nobody can act.
-    """
+    """Let others *act* before *index* begins to write for the *number*th time: it has looked before."""
     transaction, depth, begun = index.store.transaction, 0, 0
 
     @contextmanager

@@ -74,10 +74,7 @@ class ScanStore(Store):
 
 
 def scan(page: Fingerprint, group: list[Row], pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
-    """Yield what in *pool* may repeat *page*, out of the listed rows of its *group*.
-
-    Simhashes are capped before rows are left out, as they stand in the lists of all the group.
-    """
+    """Yield what in *pool* may repeat *page*; simhashes are capped before rows are left out of it."""
     others = [row.as_canonical() for row in group if pool.has(row)]
     prints = [row.sighting.fingerprint for row in group]
     bodies = [other for other in others if other.fingerprint.body_digest == page.body_digest]

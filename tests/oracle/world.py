@@ -104,10 +104,7 @@ def contents_of(leaf: Leaf) -> list[str]:
 
 
 def in_cyrillic(said: str) -> str:
-    """Return *said* in letters that other encodings than its own have other bytes for.
-
-    All words are of one length: what decodes none of their letters takes each for the same.
-    """
+    """Return *said* in letters that other encodings have other bytes for, in words of one length."""
     return " ".join(word.ljust(10, "o") for word in said.split(" ")).translate(_CYRILLIC)
 
 

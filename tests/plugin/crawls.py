@@ -98,10 +98,7 @@ def near(number: int, content: int, **fields: Any) -> dict[str, Any]:
 
 @dataclass
 class Staged:
-    """A crawl of several stages; each begins when the test says so, and the test can wait for its end.
-
-    The items of a crawl come through one after the other.
-    """
+    """A crawl of several stages, its items one after the other; each begins when the test says so."""
 
     folder: Path  # of feed and log
     index: Path

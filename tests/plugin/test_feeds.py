@@ -193,10 +193,7 @@ def _problem(row: Row, crawl: Left, step: Step, had: set[str]) -> str:
 
 # Living
 def tried(seeds: Sequence[int], folder: Path, fault: str = "") -> list[tuple[int, list[str]]]:
-    """Return the seeds whose histories are against the law, and what of them is.
-
-    For a process of its own, without a reactor.
-    """
+    """Return the seeds of histories against the law, and what is; for a process without a reactor."""
     warm()
     if fault:
         FAULTS[fault](feeds.FeedWatch)

@@ -392,10 +392,7 @@ def test_what_moved_in_earlier_crawls_is_believed_where_no_more_may_be_asked(tmp
 
 @pytest.mark.parametrize(("header", "is_of_files"), [("Expires", False), ("Server-Timing", True)])
 def test_of_files_few_are_asked_for_twice(tmp_path: Path, header: str, is_of_files: bool) -> None:
-    """A server of files names when each was last changed: where nothing moves, kinds are not looked at.
-
-    A program that dates its pages says how long they may be stored.
-    """
+    """A server of files dates each; a program that dates its pages says how long they may be stored."""
 
     class Server(SimpleHTTPRequestHandler):
         def end_headers(self) -> None:

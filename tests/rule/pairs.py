@@ -63,10 +63,7 @@ def configs() -> st.SearchStrategy[DedupConfig]:
 def expected(
     kept: Fingerprint, page: Fingerprint, config: DedupConfig
 ) -> tuple[Reason, int | None, int | None, float]:
-    """Return reason, content distance, structure distance and similarity, by the rule as it is told.
-
-    It counts by tokens: these pages tell neither shingles nor words, and nothing is known of a site.
-    """
+    """Return reason, both distances and similarity by the rule as it is told, of pages of no site."""
     content = _distance(kept.content_simhash, page.content_simhash)
     structure = _distance(kept.structure_simhash, page.structure_simhash)
     if not page.body_digest:

@@ -1,9 +1,6 @@
-"""Processes that are forked from one which has imported what most of them need.
+"""Processes that are forked from one which has imported what most of them need: Scrapy takes long.
 
-Where nothing can be forked, as on Windows, each is started anew.
-
-Importing Scrapy takes longer than most crawls of the tests.  What is forked inherits nothing from the
-tests themselves.
+Where nothing can be forked, as on Windows, each is started anew.  None inherits anything of the tests.
 """
 
 from __future__ import annotations
