@@ -75,7 +75,8 @@ class Known:
         if config.unchanged == "keep":
             return self.facts.site(self.sighting, self.crawl, self.dry_runs, before)
         was = "p.kept AND p.reason = 'new' AND p.outcome = 'confirmed' AND p.id < ?"
-        rows = self._rows(was, before or maxsize) if self._latest else ()
+        is_met = self.sighting.is_named and self._latest
+        rows = self._rows(was, before or maxsize, order="p.id DESC", limit=MOST_OF_KEY) if is_met else ()
         prints = (row.sighting.fingerprint for row in rows)
         own = [told_by(one.sample, one.traits) for one in prints]
         return self.facts.site(self.sighting, None, self.dry_runs, before, own)

@@ -458,6 +458,15 @@ def test_what_an_own_version_said_stands_on_no_other_page(index: Index, seed: in
             each[now.randrange(5)] += 1
 
 
+def test_what_has_no_address_is_no_version_of_all_others_without_one(index: Index) -> None:
+    with crawling(index, unchanged="drop") as day:
+        day.see("", text(1))
+        seen = day.detector.sighting(replace(page(text(1)), seen_on=""), kind="item")
+        site = index.ledger.known(seen).site(day.detector.config)
+        with index.store.transaction(writing=False):
+            assert not site.unknown(seen.fingerprint.sample).any()
+
+
 def test_a_copy_that_has_become_a_page_of_its_own_arrives(site: Index) -> None:
     with crawling(site, unchanged="drop") as day:
         day.see(P, article())
