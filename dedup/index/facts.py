@@ -125,7 +125,7 @@ class Site(SiteContext):
     hosts: tuple[str, ...]
     runs: frozenset[int] | None
     dry_runs: frozenset[int]
-    own: Sequence[bytes]
+    own: Sequence[Sampled]  # each in order
     _renew: Callable[[], None]
     _answers: dict[tuple[bytes, str, bool], tuple[Counted, int]] = field(default_factory=dict)
 
@@ -169,7 +169,7 @@ class Site(SiteContext):
                     counts += shingles.counts(hashes)
                     pages += shingles.pages if of.is_kept else 0
             for told in self.own if host == self.hosts[0] else ():
-                counts -= (positions(hashes, np.sort(sampled(told))) >= 0) & (counts > 0)
+                counts -= (positions(hashes, told) >= 0) & (counts > 0)
             self._answers[asked] = counts, pages
         return self._answers[asked]
 
@@ -241,7 +241,8 @@ class Facts:
                 self._then = Sites(self._store, before)
             sites = self._then
             sites.before = before
-        return Site(sites, seen.group, (seen.host,), runs, dry_runs, own, cache(sites.renew))
+        told = [np.sort(sampled(one)) for one in own]
+        return Site(sites, seen.group, (seen.host,), runs, dry_runs, told, cache(sites.renew))
 
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""

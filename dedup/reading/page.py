@@ -364,7 +364,7 @@ _IDS = (
     *("isbn", "productID", "serialNumber", "mpn"),
 )
 # What is about something else, though it may name a product.
-_OTHERS = ("Article", "Posting", "Recipe", "Review")
+_OTHERS = ("Article", "BlogPosting", "ForumPosting", "MediaPosting", "Recipe", "Review")
 _ADVERT = "JobPosting"
 _BESIDE = frozenset(["aside", "nav", "footer"])
 # An id of more characters is none; so many elements, nodes, and characters of a script are looked at.
@@ -383,7 +383,7 @@ def record_of(root: Any, body: bytes) -> str:
     """
     nodes = [*islice(_nodes(root), _MOST_NODES)]
     kinds = (kind for node in nodes for kind in _listed(node.get("@type")) if isinstance(kind, str))
-    if any(kind.endswith(_OTHERS) and kind != _ADVERT for kind in kinds):
+    if any(kind.endswith(_OTHERS) for kind in kinds):
         return ""
     found = {named for node in nodes if (named := _of_node(node))}
     if not found and b"itemprop" in body and any(name.encode() in body for name in _IDS):

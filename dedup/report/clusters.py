@@ -92,12 +92,16 @@ class Report:
         return counts
 
     @cached_property
+    def _again(self) -> Again:
+        return Again(self.index, self.config)
+
+    @cached_property
     def copied(self) -> list[tuple[int, int]]:
         """Rows of pages kept that would be copies by now, each with that of the page it would repeat.
 
         Only where something is known to change at each load, and of the last `MOST_AGAIN` pages.
         """
-        again = Again(self.index, self.config)
+        again = self._again
         counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
         sites = [number for number, name in enumerate(counts.sites) if name in hosts]
         first = _is(counts.rows, Reason.NEW, Reason.UPDATED)
@@ -238,7 +242,7 @@ class Report:
 
     def told_elsewhere(self, row: Row) -> str:
         """Return what `told_loss` does, and which other page kept has most of what is lost."""
-        holder = Again(self.index, self.config).holder(row)
+        holder = self._again.holder(row)
         return self.told_loss(row) + f"; {holder}" * bool(holder)
 
     def lost(self, row: Row) -> int | None:

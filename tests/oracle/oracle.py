@@ -396,10 +396,7 @@ class _Trial:
         return host not in visited and not self._was_missed(other, unit)
 
     def _was_missed(self, other: Unit, unit: Unit) -> bool:
-        """Whether the host of *other* was crawled to its end since, and did not have it any more.
-
-        A crawl that goes on beside that of *unit* has not come to its end.
-        """
+        """Whether the host of *other* was crawled since, to its end by now, and did not have it any more."""
         [first] = [group[0] for group in self.history.together() if unit.step in group]
         before = [lived for lived in self.lived[:first] if lived.is_real]
         for crawl in {lived.crawl for lived in before} - {other.crawl, unit.crawl}:

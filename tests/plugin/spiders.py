@@ -268,10 +268,7 @@ class RenderedSpider(PlainSpider):
 
 
 class DoorSpider(Spider):
-    """Requests a page for each of *contents* (JSON), one after the other, with the callback *how*.
-
-    Every page comes with two links, one of its own and one that all have.
-    """
+    """Requests a page with two links for each of *contents* (JSON), in a row, with the callback *how*."""
 
     name = "doors"
     contents = "[]"

@@ -178,10 +178,7 @@ def crawled(
     most: int = 20_000,
     new: str = "?new",
 ) -> int:
-    """Return how many pages are visited of a site whose pages, but those with *new*, bring nothing new.
-
-    After so many *looks* at a first folder, or names in a query, what is met of it is parked.
-    """
+    """Return how many pages are visited of a site where, after so many *looks*, few have any *new*."""
     found, parked, budgets = Leaves(), [], {}  # type: ignore[var-annotated]
     todo, met, visited = [Link(f"{SITE}/", 0, "")], {f"{SITE}/"}, 0
     while todo and visited < most:
