@@ -166,7 +166,7 @@ class Known:
     def _again(self, siblings: Collection[int]) -> Version | None:
         """Return what this crawl has kept of the same URL by an earlier request, None for nothing.
 
-        Where that gave several items, it is the one that shows the same, if one does.
+        Where that gave several items in the last run, it is the one that shows the same, if one does.
         """
         # The latest come first: where they are of earlier runs, this crawl has none.
         if all(row.sighting.run < min(self.crawl) for row in self._latest):
@@ -180,9 +180,9 @@ class Known:
             and row.sighting.url_key == self.sighting.url_key
             and not row.sighting.redirects
         ]
-        kept: list[Row] = []  # of what shows the same only the latest
+        kept: list[tuple[int, Row]] = []  # by which run; of what shows the same only the latest
         for row in reversed(rows):
-            kept = [one for one in kept if one.id != row.verdict.replaces]
+            kept = [one for one in kept if one[1].id != row.verdict.replaces]
             # What was kept, or met again, as that row, and no copy of another one.
             if row.verdict.is_canonical:
                 root = row
@@ -193,8 +193,10 @@ class Known:
             ):
                 continue
             text = root.as_version(root)
-            kept = [one for one in kept if not text.shows(one.sighting.fingerprint)] + [root]
-        found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in kept]
+            kept = [one for one in kept if not text.shows(one[1].sighting.fingerprint)]
+            kept.append((row.sighting.run, root))
+        last = [row for run, row in kept if run == kept[-1][0]]
+        found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in last]
         if len(found) > 1:
             found = [version for version in found if version.shows(self.sighting.fingerprint)]
         return found[0] if found else None

@@ -337,6 +337,15 @@ def seen_again(day: Crawler, content: str, *, kept: bool | None = True) -> Verdi
     return day.see(P, content, kept=kept, siblings=())
 
 
+def test_a_worker_is_given_each_change_whatever_others_of_its_crawl_have_kept(index: Index) -> None:
+    with crawling(index, name="november") as first:
+        assert first.see(P, text(1)).kept
+    with crawling(index, name="november") as worker:
+        assert worker.see(P, text(2)).kept  # the first request of a process is like any other
+        shown = [seen_again(worker, content) for content in (edited(1), text(1), text(1))]
+    assert [verdict.reason for verdict in shown] == [Reason.UPDATED, Reason.UPDATED, Reason.UNCHANGED]
+
+
 def test_other_crawls_of_its_page_take_no_change_from_a_monitor(index: Index) -> None:
     with crawling(index) as monitor:
         seen_again(monitor, edited(1))
