@@ -23,7 +23,7 @@ from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import MAX_URL, url_key
 from dedup.model.verdict import Match, Outcome, Reason, Verdict
-from dedup.prints.fingerprinter import DedupConfig, fingerprint
+from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.markup import EXCESSES, decode
 from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage, judged_part
@@ -61,12 +61,13 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         return
     with opened(index, settings) as there:
         read = settings_for(there.name, settings)
+        again = why.Again(there, read.config)
         rows = _rows_at(there, what, is_needed=_URL.fullmatch(what) is not None)[::-1]
-        newest = _newest(rows) if rows else None
-        page = newest.sighting.fingerprint if newest else _asked(there, what, read)
-        _show_rows(there, rows, read.config)
+        _show_rows(again, rows)
         if not any(map(why.repeated, rows[:_MOST_ROWS])):
-            _show_near(there, page, newest, read.config)
+            newest = _newest(rows) if rows else None
+            page = again.print_of(newest) if newest else _asked(there, what, read)
+            _show_near(again, page, newest)
 
 
 def _named(row: Row) -> str:
@@ -110,7 +111,7 @@ def _newest(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
 
 
-def _show_rows(index: Index, rows: list[Row], config: DedupConfig) -> None:
+def _show_rows(again: why.Again, rows: list[Row]) -> None:
     """Print the last verdict on a page, and the last one beside another page; then the others in a line.
 
     *rows* are those of the page, the newest first.
@@ -119,18 +120,18 @@ def _show_rows(index: Index, rows: list[Row], config: DedupConfig) -> None:
     last = next((row for row in shown if why.repeated(row) or row.verdict.nearest), None)
     for row in shown:
         if row in (shown[0], last):
-            _show_row(index, row, config, is_whole=row is last)
+            _show_row(again, row, is_whole=row is last)
             continue
         when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
-        told += f"  {when}: {row.verdict.reason}. {why.decided(index, row, config)[0]}\n"
+        told += f"  {when}: {row.verdict.reason}. {again.decided(row)[0]}\n"
     told += f"  and {len(rows) - len(shown):,} more before\n" * (len(rows) > len(shown))
     click.echo(told, nl=bool(told))
 
 
-def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) -> None:
-    seen, number = row.sighting, why.repeated(row)
+def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:
+    index, seen, number = again.index, row.sighting, why.repeated(row)
     kept = None if number is None else index.row(number)
-    said, run, nearest = why.decided(index, row, config)
+    said, run, nearest = again.decided(row)
     click.secho(_named(row), bold=True)
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
@@ -138,7 +139,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     click.echo(f"  verdict  {row.verdict.reason}{state}. {said}")
-    if not kept and (copied := why.Again(index, config).copied(row)):
+    if not kept and (copied := again.copied(row)):
         url = printable_url(copied.url, LONGEST_URL)
         click.echo(f"  by now   a copy of {url}: judged again {why.BY_NOW}")
     with suppress(UnreadablePage):
@@ -146,13 +147,11 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
         for place in left_out(index.store, lines).get(seen.host, ()):
             click.echo(f"  left out {printable(place)}")
     if other := kept or nearest:
-        _show_beside(index, other, row, config, is_kept=kept is not None, is_whole=is_whole)
+        _show_beside(again, other, row, is_kept=kept is not None, is_whole=is_whole)
     click.echo()
 
 
-def _show_beside(
-    index: Index, other: Row, row: Row, config: DedupConfig, *, is_kept: bool, is_whole: bool
-) -> None:
+def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_whole: bool) -> None:
     """Print the *other* page, which was kept for that of *row* if *is_kept*, and how the two differ."""
     fields = why.told_fields(why.differing(other, row)) if is_kept and other.id != row.id else ""
     if other.id != row.id:
@@ -161,9 +160,8 @@ def _show_beside(
         click.echo(f"  differs  {fields}")
     if not is_whole:
         return
-    again = why.Again(index, config)
     kept, page = map(again.print_of, (other, row))
-    now, reasons = why.judged_again(kept, page, config, row)
+    now, reasons = why.judged_again(kept, page, again.config, row)
     texts = again.compared(other, row)
     lost = why.loss(_as_recorded(row, now) if is_kept else now, page.words, texts)
     both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
@@ -206,27 +204,27 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
     return fingerprint(Page.from_text(what), settings.config)
 
 
-def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
+def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> None:
     """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
-    last, again = own.id if own else inf, why.Again(index, config)
-    page = again.print_of(own) if own else page
-    near = _near(index, page, own)
+    last, config, found = own.id if own else inf, again.config, again.near(page, own)
+
+    def alone(row: Row) -> Match:
+        return rule.match(again.print_of(row), page, config)
+
+    near = _alike(again.index, page, own, found)
     near.sort(key=lambda row: (row.id > last, rule.nearness(page, row.as_canonical())))
-    judge = again.judge(own, page) if own else lambda kept, _: rule.match(kept, page, config)
+    judge = again.beside(own) if own else alone
     if not near:
         click.echo("no other page kept is like it")
-        others = (row for row in why.near(index, page, own) if row.id <= last)
-        found = (
-            (rule.match(again.print_of(row), page, config).similarity, -row.id, row) for row in others
-        )
-        near = [row for likeness, _, row in sorted(found)[-1:] if likeness >= _LEAST]
+        others = sorted((alone(row).similarity, -row.id, row) for row in found if row.id <= last)
+        near = [row for likeness, _, row in others[-1:] if likeness >= _LEAST]
     if not near:
         return
     click.echo(f"Pages kept that are like it, have its title, or are nearest, judged again {why.BY_NOW}")
     click.echo("(content, structure: of 64 bits so many differ; in brackets what the rule estimates):")
     click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
     for row in near[:_MOST_NEAR]:
-        how = judge(again.print_of(row), row.sighting.host)
+        how = judge(row)
         texts = again.compared(row, own) if own else None
         lost = why.loss(how, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
@@ -238,9 +236,8 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         click.echo(f"and {len(near) - _MOST_NEAR:,} more")
 
 
-def _near(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
-    """Return the pages kept that are like *page*, and those that have the title of its *own* row."""
-    near = why.near(index, page, own)
+def _alike(index: Index, page: Fingerprint, own: Row | None, near: list[Row]) -> list[Row]:
+    """Return those of *near* that are like *page*, and all that have the title of its *own* row."""
     prints = [row.sighting.fingerprint for row in near]
     alike = rule.are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]
@@ -256,25 +253,26 @@ def _near(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
 def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     if missing := [one for one in names if not (isfile(one) or _URL.fullmatch(one))]:
         raise DedupError(f"{printable(missing[0])}: no such file or URL")
-    files = sum(map(isfile, names))
+    files, again = sum(map(isfile, names)), None
     with ExitStack() as stack:
-        index = None
-        if name is not None or files < len(names):
+        if name is None and files == len(names):
+            settings = settings_of(dict(given))
+        else:
             index = stack.enter_context(opened(name, given))
+            settings = settings_for(index.name, given)
+            again = why.Again(index, settings.config)
             if files:
                 index.expect()
-        settings = settings_for(index.name, given) if index else settings_of(dict(given))
-        (name_a, print_a, a, row_a), (name_b, print_b, b, row) = (
-            _side(name, index, settings) for name in names
-        )
-        config = settings.config
-        if index and row_a and row:
-            texts = why.Again(index, config).compared(row_a, row)
+        sides = (_side(one, again, settings) for one in names)
+        (name_a, print_a, a, row_a), (name_b, print_b, b, row) = sides
+        if again and row_a and row:
+            texts = again.compared(row_a, row)
         else:
             texts = compared(a.text, b.text) if a and b else None
-        said = [*_crawl_said(index, row, row_a, config)] if index and row else []
+        said = [*_crawl_said(again, row, row_a)] if again and row else []
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
-    found, reasons = why.judged_again(print_a, print_b, config, row if repeats or is_kept else None)
+    about = row if repeats or is_kept else None
+    found, reasons = why.judged_again(print_a, print_b, settings.config, about)
     click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
     for line in said:
         click.echo(line)
@@ -287,34 +285,33 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
         sys.exit(NO_COPY)
 
 
-def _crawl_said(index: Index, row: Row, other: Row | None, config: DedupConfig) -> Iterator[str]:
+def _crawl_said(again: why.Again, row: Row, other: Row | None) -> Iterator[str]:
     """Yield what the crawl decided of *row*, B, and how it came to the *other* page, A, if it did."""
-    said = why.decided(index, row, config)[0]
+    said = again.decided(row)[0]
     yield re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", said)
     number = why.repeated(row)
     if other is None or number == other.id:
         return
     if number is not None:
-        yield f"That page is {_named(index.row(number))}."
+        yield f"That page is {_named(again.index.row(number))}."
     elif other.id > row.id:
         urls = (quote(printable_url(one.sighting.url, MAX_URL)) for one in (row, other))
         yield f"It met A after B, and asked whether A repeats B: {' '.join(('dedup explain', *urls))}"
     elif row.verdict.nearest != other.id:
-        again = why.Again(index, config)
-        now = again.judge(row, again.print_of(row))(again.print_of(other), other.sighting.host)
+        now = again.beside(row)(other)
         told = "would be a copy of A by what is known now" if now.is_duplicate else "is no copy of A"
         yield f"By what it knew of their site B {told}: {now.sentence}"
 
 
 def _side(
-    name: str, index: Index | None, settings: DedupSettings
+    name: str, again: why.Again | None, settings: DedupSettings
 ) -> tuple[str, Fingerprint, Page | None, Row | None]:
-    """Return the page in a file, or the newest of a URL in *index*, by its name."""
-    if index is None or isfile(name):
+    """Return the page in a file, or the newest of a URL in an index, by its name."""
+    if again is None or isfile(name):
         page = _page_of_file(Path(name), settings)
         return printable_url(name, LONGEST_URL), fingerprint(page, settings.config), page, None
-    row = _newest(_rows_at(index, name))
-    return _named(row), row.sighting.fingerprint, why.stored_pages(index)(row.id), row
+    row = _newest(_rows_at(again.index, name))
+    return _named(row), row.sighting.fingerprint, again.page_of(row.id), row
 
 
 def _page_of_file(path: Path, settings: DedupSettings) -> Page:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, islice
@@ -18,8 +18,8 @@ from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, crawl_of
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.noise import Line, lines_of
-from dedup.reading.page import Page
 from dedup.reading.tokens import tokens
+from dedup.report.explanation import Again
 from dedup.rule.match import match
 
 CHANGES = ("added", "changed", "moved", "removed", "flipping")
@@ -97,16 +97,15 @@ class Changes:
         return said + partial + (beside or _BESIDE * is_most)
 
     @cached_property
-    def _stored(self) -> Callable[[int], Page | None]:
-        from dedup.report.explanation import stored_pages  # most crawls compare nothing
-
-        return stored_pages(self.index)
+    def _again(self) -> Again:
+        return Again(self.index, _CONFIG)
 
     def _beside(self) -> str:
         """Return where most pages have changed alone, with what leaves it out, "" for nowhere."""
         size, sizes, changed = 0, Counter[str](), list[list[set[str]]]()
         for pair in islice(self.index.store.stored(self.versions), _COMPARED):
-            one, other = (Counter(lines_of(page) if (page := self._stored(row)) else ()) for row in pair)
+            pages = map(self._again.page_of, pair)
+            one, other = (Counter(lines_of(page) if page else ()) for page in pages)
             if some := [_selectors(line) for line in (one - other) | (other - one)]:
                 changed.append(some)
             for line in other:
@@ -228,7 +227,7 @@ class Changes:
 
     def _inside(self, before: Row, row: Row) -> Change:
         """Return what came and went, the title too, None if texts are not stored; and how many words."""
-        old, new = (self._stored(one.id) for one in (before, row))
+        old, new = (self._again.page_of(one.id) for one in (before, row))
         if old is None or new is None:
             one, other = before.sighting.fingerprint, row.sighting.fingerprint
             came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))

@@ -80,7 +80,7 @@ class Report:
         ids = counts.rows[["canonical", "id"]]
         near, of_fields = (ids[some].tolist() for some in (near[order], others))
         pairs = [*islice(self.index.store.stored(near), MAX_PAIRS)]
-        return losses_of(self.index, pairs, of_fields, self.config.exceptions)
+        return losses_of(self._again, pairs, of_fields)
 
     @cached_property
     def counts(self) -> Counts:

@@ -43,61 +43,65 @@ _BESIDE = {
     rule.SERIES: "the two are parts of a series: what they share is on many pages",
     rule.NEW_PAIRS: "it had pairs of neighbouring words that no page kept by then had",
 }
+# Why a crawl kept or dropped a page, by what was found of it or else by the reason.
+_DECIDED: dict[str, str] = {
+    Reason.NEW: "of the pages kept by then the crawl found none like it",
+    Reason.UPDATED: "in the last run this URL had another text",
+    Reason.UNCHANGED: "its text is the one that this URL had in the last run",
+    Reason.NOT_JUDGED: "there was nothing in it to judge",
+    Reason.EXACT_DUPLICATE: "all its bytes are those of a page that was kept",
+    Reason.NEAR_DUPLICATE: "its text is nearly that of a page that was kept",
+    rule.ELSEWHERE: "it is like a page that was kept, and its other words stand on others",
+}
 # Whether in another run, or in the one that had dropped it.
 _TAKEN_BACK = (
-    "It was kept: its drop was taken back, by `dedup restore` or as its crawl ended before a check.",
-    "It was kept: its crawl had dropped it and took that back, as no second request confirmed that what "
-    "it had left out moves, or as what it repeats was lost.",
+    "its drop was taken back, by `dedup restore` or as its crawl ended before a check",
+    "its crawl had dropped it and took that back, as no second request confirmed that what it had left "
+    "out moves, or as what it repeats was lost",
 )
 BY_NOW = "by today's settings, without what is known by now to change at each load"
 ESTIMATED = "The rule estimates what is lost by runs of four words: a changed word may count as four."
 
 
-def stored_pages(index: Index, *, is_whole: bool = False) -> Callable[[int], Page | None]:
-    """Return what gives the stored page of a row of *index*, None where there is none to read.
-
-    That of a page that is unchanged is stored with the row that it had before.  Unless it *is_whole*,
-    what is known by now to change at each load is left out.
-    """
-    acting = {
-        site[:2]: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
-        for site in (() if is_whole else all_noise(index.store))
-    }
-
-    def page_of(number: int) -> Page | None:
-        row = index.row(number)
-        try:
-            page = index.page_of(row) or index.page_of(index.row(row.origin))
-        except UnreadablePage:
-            return None
-        scope, host = row.sighting.scope, row.sighting.host
-        gaps = acting.get((scope, host)) or acting.get(("", host))
-        return gaps.masked(page)[0] if page and gaps else page
-
-    return page_of
-
-
 class Again:
-    """Judges pages of *index* that were kept once more, beside pages that had been kept before them.
+    """Reads and judges the pages of *index* once more, by today's *config*.
 
-    By today's settings, without what is known by now to change at each load, but by what was known of
-    their site when they came: what was told apart then may be alike now.
+    Beside pages that had been kept before them, without what is known by now to change at each load, but
+    by what was known of their site when they came: what was told apart then may be alike now.
     """
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
-        self._index, self._config = index, config
-        self._stored, self._whole = stored_pages(index), stored_pages(index, is_whole=True)
+        self.index, self.config = index, config
+        self._gaps = {
+            site[:2]: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
+            for site in all_noise(index.store)
+        }
         self.hosts = frozenset(left_out(index.store))
         """Where something is known to change at each load."""
 
+    def page_of(self, number: int, *, is_whole: bool = False) -> Page | None:
+        """Return the stored page of a row, None where there is none to read.
+
+        That of a page that is unchanged is stored with the row that it had before.  Unless it
+        *is_whole*, what is known by now to change at each load is left out.
+        """
+        row = self.index.row(number)
+        try:
+            page = self.index.page_of(row) or self.index.page_of(self.index.row(row.origin))
+        except UnreadablePage:
+            return None
+        scope, host = row.sighting.scope, row.sighting.host
+        gaps = self._gaps.get((scope, host)) or self._gaps.get(("", host))
+        return gaps.masked(page)[0] if page and gaps and not is_whole else page
+
     def print_of(self, row: Row) -> Fingerprint:
         """Return the fingerprint of the page of *row*, made anew where its text is stored."""
-        page = self._stored(row.id) if row.sighting.host in self.hosts else None
-        return fingerprint(page, self._config) if page else row.sighting.fingerprint
+        page = self.page_of(row.id) if row.sighting.host in self.hosts else None
+        return fingerprint(page, self.config) if page else row.sighting.fingerprint
 
     def compared(self, kept: Row, row: Row) -> Compared | None:
         """Return the texts of the pages of two rows compared, None where one is not stored."""
-        pages = [read(one.id) for read in (self._stored, self._whole) for one in (kept, row)]
+        pages = [self.page_of(one.id, is_whole=whole) for whole in (False, True) for one in (kept, row)]
         texts = [page.text for page in pages if page]
         return compared(*texts) if len(texts) == len(pages) else None
 
@@ -105,19 +109,23 @@ class Again:
         """Return how many words the page of *row* may lose, and how many it has, by a *finding*."""
         page = self.print_of(row)
         if finding == rule.MUCH:
-            site = self._index.ledger.known(row.sighting).site(self._config, row.id)
+            site = self.index.ledger.known(row.sighting).site(self.config, row.id)
             return int(rule.not_much(page, site)), rule.own_words(page, site)
-        return int(rule.allowed_words(page, self._config)), page.words
+        return int(rule.allowed_words(page, self.config)), page.words
 
-    def judge(self, row: Row, page: Fingerprint | None = None) -> Callable[[Fingerprint, str], Match]:
-        """Return what judges *page*, or that of *row*, beside one kept before on a host."""
-        seen = row.sighting
-        page = replace(page or seen.fingerprint, left_out=seen.host in self.hosts)
-        site = self._index.ledger.known(seen).site(self._config, row.id)
+    def beside(self, row: Row) -> Callable[[Row], Match]:
+        """Return what judges the page of *row* beside that of another row, which was kept before."""
+        judge = self._judge(row, self.print_of(row))
+        return lambda kept: judge(self.print_of(kept), kept.sighting.host)
+
+    def _judge(self, row: Row, page: Fingerprint) -> Callable[[Fingerprint, str], Match]:
+        """Return what judges *page*, that of *row*, beside one kept before on a host."""
+        page = replace(page, left_out=row.sighting.host in self.hosts)
+        site = self.index.ledger.known(row.sighting).site(self.config, row.id)
 
         def judged(kept: Fingerprint, host: str) -> Match:
-            with self._index.store.transaction(writing=False):
-                return rule.match(kept, page, self._config, site.beside(host))
+            with self.index.store.transaction(writing=False):
+                return rule.match(kept, page, self.config, site.beside(host))
 
         return judged
 
@@ -129,8 +137,8 @@ class Again:
         page, verdict = row.sighting.fingerprint, row.verdict
         if verdict.nowhere == verdict.lost:
             return ""
-        others = [one for one in near(self._index, page, row) if one.id != verdict.canonical]
-        found = ((rule.match(one.sighting.fingerprint, page, self._config), one) for one in others)
+        others = [one for one in self.near(page, row) if one.id != verdict.canonical]
+        found = ((rule.match(one.sighting.fingerprint, page, self.config), one) for one in others)
         lost = ((it.lost, one.id, one.sighting.url) for it, one in found if it.lost is not None)
         least, _, url = min(lost, default=(page.words, 0, ""))
         most = f"all but about {counted(least, 'word')}" if least else "all words"
@@ -143,17 +151,70 @@ class Again:
         """
         if row.sighting.host not in self.hosts or not row.listed or row.verdict.represents:
             return None
-        seen, judge = row.sighting, self.judge(row)
-        known = self._index.ledger.known(seen)
-        strangers = self._config.exceptions.strangers(url_key(seen.url))
-        for found in known.candidates(self._config):
+        seen, judge = row.sighting, self._judge(row, row.sighting.fingerprint)
+        known = self.index.ledger.known(seen)
+        strangers = self.config.exceptions.strangers(url_key(seen.url))
+        for found in known.candidates(self.config):
             for kept in found.canonicals:
                 is_other = kept.id < row.id and url_key(kept.url) not in (seen.url_key, *strangers)
                 if is_other and judge(kept.fingerprint, kept.host).is_duplicate:
-                    standing = known.standing(kept, reach=self._config.scope)
+                    standing = known.standing(kept, reach=self.config.scope)
                     if standing and standing.is_kept and not standing.is_elsewhere:
                         return kept
         return None
+
+    def near(self, page: Fingerprint, own: Row | None) -> list[Row]:
+        """Return the pages kept that are not far from *page*, but for versions of its *own* row."""
+        found = self.index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
+        if not own:
+            return found
+        group, name = own.sighting.group, own.sighting.identity
+        return [row for row in found if row.sighting.group == group and row.sighting.identity != name]
+
+    def decided(self, row: Row) -> tuple[str, Run | None, Row | None]:
+        """Return what the crawl decided about *row*, its run, and what the page was kept beside."""
+        run = next((run for run in self.index.runs.all() if run.id == row.sighting.run), None)
+        verdict = row.verdict
+        if verdict.nearest is not None and repeated(row) is None:
+            with suppress(NoSuchRow):
+                nearest = self.index.row(verdict.nearest)
+                return self._kept_beside(row, nearest), run, nearest
+        fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", WOULD_DROP)
+        why = f": {_DECIDED.get(verdict.finding) or _DECIDED[verdict.reason]}"
+        if verdict.represents:
+            why = " in place of a page that it repeats and that its crawl had not met"
+        elif verdict.is_restored:
+            others = self.index.history(row.sighting.url)
+            dropped = {one.sighting.run for one in others if not one.verdict.kept}
+            why = f": {_TAKEN_BACK[row.sighting.run in dropped]}"
+        elif verdict.reason is Reason.UNCHANGED:
+            why += ", when it was a copy, too" * verdict.repeats_another
+        return f"It was {'kept' if verdict.kept else fate}{why}.", run, None
+
+    def _kept_beside(self, row: Row, nearest: Row) -> str:
+        """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
+        finding, kept = row.verdict.finding, nearest.sighting
+        beside = f"It was kept beside {printable(kept.url) or 'an item without URL'}"
+        if finding == STRANGER:
+            return f"{beside}: the file of marks says that the two are different."
+        now = self.beside(row)(nearest)
+        if finding not in {rule.SERIES, rule.NEW_PAIRS}:  # of the others the numbers are told
+            finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
+        if finding in _BESIDE:
+            most, own = self.most(row, now.finding)
+            lost = rule.loses(now.lost, row.sighting.fingerprint.words)
+            return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=most, own=own)}."
+        if not now.is_duplicate:
+            return f"{beside}. {now.sentence}"
+        by_now = "today's settings would drop it"
+        if kept.host in self.hosts:
+            by_now = "not all that changes at each load was known then"
+        return f"{beside}: {by_now}."
+
+
+def repeated(row: Row) -> int | None:
+    """Return the number of the other page that *row* repeats, None if it repeats none."""
+    return row.verdict.represents if row.is_own else row.verdict.canonical
 
 
 def judged_again(
@@ -177,60 +238,6 @@ def judged_again(
     return found, [*[_AGAIN] * is_near, found.sentence, end]
 
 
-def repeated(row: Row) -> int | None:
-    """Return the number of the other page that *row* repeats, None if it repeats none."""
-    return row.verdict.represents if row.is_own else row.verdict.canonical
-
-
-def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | None, Row | None]:
-    """Return what the crawl decided about *row*, as a sentence, its run, and what it was kept beside."""
-    run = next((run for run in index.runs.all() if run.id == row.sighting.run), None)
-    verdict = row.verdict
-    if verdict.nearest is not None and repeated(row) is None:
-        with suppress(NoSuchRow):
-            nearest = index.row(verdict.nearest)
-            return _kept_beside(Again(index, config), row, nearest), run, nearest
-    fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", WOULD_DROP)
-    said = {
-        Reason.NEW: "It was kept: of the pages kept by then the crawl found none like it.",
-        Reason.UPDATED: "It was kept: in the last run this URL had another text.",
-        Reason.UNCHANGED: f"It was {'kept' if verdict.kept else fate}: its text is the one that this "
-        f"URL had in the last run{', when it was a copy, too' * verdict.repeats_another}.",
-        Reason.NOT_JUDGED: "It was kept: there was nothing in it to judge.",
-        Reason.EXACT_DUPLICATE: f"It was {fate}: all its bytes are those of a page that was kept.",
-        Reason.NEAR_DUPLICATE: f"It was {fate}: its text is nearly that of a page that was kept.",
-    }[verdict.reason]
-    if verdict.finding == rule.ELSEWHERE:
-        said = f"It was {fate}: it is like a page that was kept, and its other words stand on others."
-    if verdict.represents:
-        said = "It was kept in place of a page that it repeats and that its crawl had not met."
-    elif verdict.is_restored:
-        dropped = {one.sighting.run for one in index.history(row.sighting.url) if not one.verdict.kept}
-        said = _TAKEN_BACK[row.sighting.run in dropped]
-    return said, run, None
-
-
-def _kept_beside(again: Again, row: Row, nearest: Row) -> str:
-    """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
-    finding, kept = row.verdict.finding, nearest.sighting
-    beside = f"It was kept beside {printable(kept.url) or 'an item without URL'}"
-    if finding == STRANGER:
-        return f"{beside}: the file of marks says that the two are different."
-    now = again.judge(row, again.print_of(row))(again.print_of(nearest), kept.host)
-    if finding not in {rule.SERIES, rule.NEW_PAIRS}:  # of the others the numbers are told
-        finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
-    if finding in _BESIDE:
-        most, own = again.most(row, now.finding)
-        lost = rule.loses(now.lost, row.sighting.fingerprint.words)
-        return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=most, own=own)}."
-    if not now.is_duplicate:
-        return f"{beside}. {now.sentence}"
-    by_now = "today's settings would drop it"
-    if kept.host in again.hosts:
-        by_now = "not all that changes at each load was known then"
-    return f"{beside}: {by_now}."
-
-
 def briefly(found: Match, most: int, config: DedupConfig) -> str:
     """Return in a few words what was *found* of a page, which may lose so many words at *most*."""
     bits, more = found.content_distance or 0, found.structure_distance or 0
@@ -239,15 +246,6 @@ def briefly(found: Match, most: int, config: DedupConfig) -> str:
     told = _BRIEFLY.get(finding) or finding.replace("_", " ")
     numbers = {"allowed": most, "bits": bits, "near": config.max_distance}
     return "a copy" if found.is_duplicate else told.format(**numbers)
-
-
-def near(index: Index, page: Fingerprint, own: Row | None) -> list[Row]:
-    """Return the pages kept that are not far from *page*, but for versions of its *own* row."""
-    found = index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
-    if not own:
-        return found
-    group, name = own.sighting.group, own.sighting.identity
-    return [row for row in found if row.sighting.group == group and row.sighting.identity != name]
 
 
 def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:

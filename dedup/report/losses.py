@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain, combinations, islice, pairwise, takewhile
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
 from dedup.report.diff import ADDRESS, COPY, KEPT, Compared, MarkedLine, compared, ends_of
-from dedup.report.explanation import differing, stored_pages, told_fields, told_value
+from dedup.report.explanation import Again, differing, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
@@ -151,17 +151,17 @@ class Losses:
         return printable("; ".join(texts.lost_parts), limit) if texts else ""
 
 
-def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions) -> Losses:
-    """Return what is lost: with *pairs* by their texts, where *index* has them; with *others* in fields.
+def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
+    """Return what is lost: with *pairs* by their texts, where they are stored; with *others* in fields.
 
-    Places that *exceptions* tell of are left out of the texts, as they are when pages are judged.
+    Places that are marked are left out of the texts, as they are when pages are judged.
     """
-    marked, stored = noise.MarkedPlaces(exceptions), stored_pages(index)
-    whole = cache(stored_pages(index, is_whole=True))
+    index, exceptions = again.index, again.config.exceptions
+    marked, whole = noise.MarkedPlaces(exceptions), cache(partial(again.page_of, is_whole=True))
 
     @cache
     def read(row: int) -> Page | None:
-        page = stored(row)
+        page = again.page_of(row)
         return page and replace(marked.obeyed(page), variant="")
 
     texts, losing = {}, []
