@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from math import inf
 from os.path import commonprefix, isfile
 from pathlib import Path
@@ -22,20 +22,18 @@ from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import MAX_URL, url_key
-from dedup.model.verdict import Match, Outcome, Reason, Verdict
+from dedup.model.verdict import Match, Outcome, Reason
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.markup import EXCESSES, decode
 from dedup.reading.noise import lines_of
-from dedup.reading.page import Page, UnreadablePage, judged_part
+from dedup.reading.page import Page, judged_part
 from dedup.report import explanation as why
 from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
 
 NO_COPY = 3  # the exit code if OTHER is no copy
-LONGEST_URL = 2000
 _MOST_ROWS = 10
-_MOST_NEAR = 10
 _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
@@ -72,7 +70,7 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
 
 def _named(row: Row) -> str:
     """Return the URL of a row, and where it stands."""
-    return f"{printable_url(row.sighting.url, LONGEST_URL)}  (row {row.id}, run {row.sighting.run})"
+    return f"{printable_url(row.sighting.url, MAX_URL)}  (row {row.id}, run {row.sighting.run})"
 
 
 def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
@@ -103,7 +101,7 @@ def _meant(index: Index, name: str) -> str:
     rows = index.store.rows(there, folder, f"{folder}\U0010ffff", limit=rule.MAX_CANDIDATES)
     found = [row.sighting.url for row in rows] if folder else []
     near = max(found, key=lambda url: len(commonprefix((name, url))), default="")  # noqa: RUF071
-    return f"; the nearest there is {printable_url(near, LONGEST_URL)}" if near else ""
+    return f"; the nearest there is {printable_url(near, MAX_URL)}" if near else ""
 
 
 def _newest(rows: list[Row]) -> Row:
@@ -131,7 +129,7 @@ def _show_rows(again: why.Again, rows: list[Row]) -> None:
 def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:
     index, seen, number = again.index, row.sighting, why.repeated(row)
     kept = None if number is None else index.row(number)
-    said, run, nearest = again.decided(row)
+    (said, nearest), run = again.decided(row), again.runs.get(seen.run)
     click.secho(_named(row), bold=True)
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
@@ -140,12 +138,11 @@ def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     click.echo(f"  verdict  {row.verdict.reason}{state}. {said}")
     if not kept and (copied := again.copied(row)):
-        url = printable_url(copied.url, LONGEST_URL)
+        url = printable_url(copied.url, MAX_URL)
         click.echo(f"  by now   a copy of {url}: judged again {why.BY_NOW}")
-    with suppress(UnreadablePage):
-        lines = lines_of(page) if (page := index.page_of(row)) else []
-        for place in left_out(index.store, lines).get(seen.host, ()):
-            click.echo(f"  left out {printable(place)}")
+    page = again.page_of(row.id, is_whole=True)
+    for place in left_out(index.store, lines_of(page) if page else []).get(seen.host, ()):
+        click.echo(f"  left out {printable(place)}")
     if other := kept or nearest:
         _show_beside(again, other, row, is_kept=kept is not None, is_whole=is_whole)
     click.echo()
@@ -153,7 +150,7 @@ def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:
 
 def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_whole: bool) -> None:
     """Print the *other* page, which was kept for that of *row* if *is_kept*, and how the two differ."""
-    fields = why.told_fields(why.differing(other, row)) if is_kept and other.id != row.id else ""
+    fields = why.told_fields(why.differing(other, row)) if is_kept else ""
     if other.id != row.id:
         click.echo(f"  {'kept   ' if is_kept else 'nearest'}  {_named(other)}")
     if fields:
@@ -163,7 +160,8 @@ def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_wh
     kept, page = map(again.print_of, (other, row))
     now, reasons = why.judged_again(kept, page, again.config, row)
     texts = again.compared(other, row)
-    lost = why.loss(_as_recorded(row, now) if is_kept else now, page.words, texts)
+    found = row.verdict if row.verdict.reason is Reason.NEAR_DUPLICATE else now
+    lost = why.loss(found, page.words, texts)
     both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
     _show_loss(lost + both, texts, reasons if is_kept else ())
     if is_kept and (holder := again.holder(row)):
@@ -171,11 +169,6 @@ def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_wh
     if is_kept and not row.verdict.kept and lost not in {"", "nothing"}:
         url = quote(printable_url(row.sighting.url, MAX_URL))
         click.echo(f"  {_HOW_TO_KEEP.format(url)}{_BY_KEY * bool(fields)}.")
-
-
-def _as_recorded(row: Row, now: Match) -> Match | Verdict:
-    """Return what the crawl found of a near copy, else how it is judged *now*."""
-    return row.verdict if row.verdict.reason is Reason.NEAR_DUPLICATE else now
 
 
 def _show_loss(lost: str, texts: Compared | None, reasons: Iterable[str]) -> None:
@@ -223,7 +216,7 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> None:
     click.echo(f"Pages kept that are like it, have its title, or are nearest, judged again {why.BY_NOW}")
     click.echo("(content, structure: of 64 bits so many differ; in brackets what the rule estimates):")
     click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
-    for row in near[:_MOST_NEAR]:
+    for row in near[:_MOST_ROWS]:
         how = judge(row)
         texts = again.compared(row, own) if own else None
         lost = why.loss(how, page.words, texts) or "-"
@@ -232,8 +225,8 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> None:
         what = "met after it" if row.id > last else why.briefly(how, most, config)
         bits = ["-" if one is None else one for one in (how.content_distance, how.structure_distance)]
         click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*bits, lost, what, _named(row)))
-    if len(near) > _MOST_NEAR:
-        click.echo(f"and {len(near) - _MOST_NEAR:,} more")
+    if len(near) > _MOST_ROWS:
+        click.echo(f"and {len(near) - _MOST_ROWS:,} more")
 
 
 def _alike(index: Index, page: Fingerprint, own: Row | None, near: list[Row]) -> list[Row]:
@@ -279,7 +272,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     alone = "By these two alone " * bool(said)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     click.secho(f"{alone}{what}: {found.reason}", bold=True)
-    told = _as_recorded(row, found) if row and repeats else found
+    told = about.verdict if about and about.verdict.reason is Reason.NEAR_DUPLICATE else found
     _show_loss(why.loss(told, print_b.words, texts), texts, reasons)
     if not found.is_duplicate:
         sys.exit(NO_COPY)
@@ -309,7 +302,7 @@ def _side(
     """Return the page in a file, or the newest of a URL in an index, by its name."""
     if again is None or isfile(name):
         page = _page_of_file(Path(name), settings)
-        return printable_url(name, LONGEST_URL), fingerprint(page, settings.config), page, None
+        return printable_url(name, MAX_URL), fingerprint(page, settings.config), page, None
     row = _newest(_rows_at(again.index, name))
     return _named(row), row.sighting.fingerprint, again.page_of(row.id), row
 

@@ -43,7 +43,7 @@ class Record:
     """A record of a feed; *name* says in messages where it is.
 
     *source* is what a `Feed.sink` writes, None where nothing whole can be written.  *payload* is what
-    `Feed.raw_page` takes, None only where there is a *problem*; *size* is about how many bytes it has.
+    `Feed.raw_page` takes, None only where there is a *problem*; *size* is about how many bytes that has.
     """
 
     name: str
@@ -320,18 +320,17 @@ class ParquetRows(Feed):
             self.check_columns(names)
             if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
                 raise FeedError(f"{self.name} has more than one column {twice}")
-            number = 0
-            for group in range(file.num_row_groups):  # one by one, or all stay in memory
-                for rows in file.iter_batches(_ROWS, [group]):
-                    for index in range(rows.num_rows):
-                        number += 1
-                        self.share, values, problem = number / file.metadata.num_rows, None, ""
-                        try:
-                            (values,) = rows.slice(index, 1).to_pylist()
-                        except (ValueError, OverflowError) as error:  # no UTF-8, or no date
-                            problem = f"cannot be read: {error}"
-                        name, size = f"{self.name}, row {number:,}", rows.nbytes // rows.num_rows
-                        yield Record(name, (rows, index), values, size, problem)
+            groups = range(file.num_row_groups)  # one by one, or all stay in memory
+            batches = (rows for group in groups for rows in file.iter_batches(_ROWS, [group]))
+            places = ((rows, index) for rows in batches for index in range(rows.num_rows))
+            for number, (rows, index) in enumerate(places, 1):
+                self.share, values, problem = number / file.metadata.num_rows, None, ""
+                try:
+                    (values,) = rows.slice(index, 1).to_pylist()
+                except (ValueError, OverflowError) as error:  # no UTF-8, or no date
+                    problem = f"cannot be read: {error}"
+                name, size = f"{self.name}, row {number:,}", rows.nbytes // rows.num_rows
+                yield Record(name, (rows, index), values, size, problem)
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002

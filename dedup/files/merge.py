@@ -103,7 +103,7 @@ def _runs_of(other: Index, index: Index) -> dict[int, int]:
 
 def _translated(row: Row, runs: dict[int, int], rows: dict[int, int]) -> Row:
     """Return *row* with the numbers that its run and other rows have here."""
-    names = ("canonical", "previous", "replaces", "represents")
+    names = ("nearest", "canonical", "previous", "replaces", "represents")
     here: dict[str, Any] = {name: rows[getattr(row.verdict, name) or 0] or None for name in names}
     sighting = replace(row.sighting, run=runs[row.sighting.run])
     return replace(row, sighting=sighting, verdict=replace(row.verdict, **here))

@@ -71,7 +71,7 @@ class WebArchive(Feed):
             found = None if is_followed else begin.search(view, end if is_packed else place + 1)
             place = end if is_followed else found.start() if found else len(view)
             if source and is_sound and place >= end:
-                yield Record(next(names), source, source, 1024)
+                yield Record(next(names), source, source)
                 source = None
             if not is_followed:
                 problem = f"is damaged or cut off before byte {place:,}: what cannot be read is left out"

@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.index import Index, Row, Run
-from dedup.index.notes import left_out
+from dedup.index import Index, Row
 from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.report.explanation import FATES, WOULD_DROP, Again, kinds, loss
+from dedup.report.explanation import WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
@@ -80,7 +79,7 @@ class Report:
         ids = counts.rows[["canonical", "id"]]
         near, of_fields = (ids[some].tolist() for some in (near[order], others))
         pairs = [*islice(self.index.store.stored(near), MAX_PAIRS)]
-        return losses_of(self._again, pairs, of_fields)
+        return losses_of(self.again, pairs, of_fields)
 
     @cached_property
     def counts(self) -> Counts:
@@ -92,7 +91,8 @@ class Report:
         return counts
 
     @cached_property
-    def _again(self) -> Again:
+    def again(self) -> Again:
+        """What reads and judges its pages once more."""
         return Again(self.index, self.config)
 
     @cached_property
@@ -101,8 +101,8 @@ class Report:
 
         Only where something is known to change at each load, and of the last `MOST_AGAIN` pages.
         """
-        again = self._again
-        counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
+        again = self.again
+        counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.left_out}
         sites = [number for number, name in enumerate(counts.sites) if name in hosts]
         first = _is(counts.rows, Reason.NEW, Reason.UPDATED)
         kept = counts.rows["id"][counts.rows["kept"] & first & np.isin(counts.rows["site"], sites)]
@@ -134,14 +134,9 @@ class Report:
         return self.counts.clusters(self.losses.records, self.losses.texts)
 
     @cached_property
-    def runs(self) -> dict[int, Run]:
-        """The runs of the index, by their numbers."""
-        return {run.id: run for run in self.index.runs.all()}
-
-    @cached_property
     def left_out(self) -> dict[str, list[str]]:
         """What is left out of the selected pages, by host."""
-        found = {printable(host): gaps for host, gaps in left_out(self.index.store).items()}
+        found = {printable(host): gaps for host, gaps in self.again.left_out.items()}
         return {host: [*map(printable, found[host])] for host in found if host in self.counts.sites}
 
     @property
@@ -213,15 +208,6 @@ class Report:
             kept, *found = self.index.rows_of((canonical, *members[: copies or None]))
             yield len(members), kept, found
 
-    def action(self, row: Row) -> str:
-        """Return what its run did with duplicates (see `dedup.index.Run`)."""
-        run = self.runs.get(row.sighting.run)
-        return run.action if run else "drop"
-
-    def fate(self, row: Row) -> str:
-        """Return what became of the page of *row*: `kept`, `dropped`, `marked` or `would_drop`."""
-        return "kept" if row.verdict.kept else FATES.get(self.action(row), "dropped")
-
     def title(self, row: Row) -> str:
         """Return the title of a page as it is shown, or how its stored text begins, "" for neither."""
         title = row.sighting.title.strip() or (self.index.text_of(row) or "").strip()
@@ -230,7 +216,7 @@ class Report:
     def told_fate(self, row: Row) -> str:
         """Return what became of the page of *row* and in which run, for people."""
         state = "" if row.outcome == "confirmed" else f", {row.outcome}"
-        fate = self.fate(row).replace("would_drop", WOULD_DROP)
+        fate = self.again.fate(row).replace("would_drop", WOULD_DROP)
         return f"{fate} in run {row.sighting.run}{state}"
 
     def told_loss(self, row: Row) -> str:
@@ -242,7 +228,7 @@ class Report:
 
     def told_elsewhere(self, row: Row) -> str:
         """Return what `told_loss` does, and which other page kept has most of what is lost."""
-        holder = self._again.holder(row)
+        holder = self.again.holder(row)
         return self.told_loss(row) + f"; {holder}" * bool(holder)
 
     def lost(self, row: Row) -> int | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise, left_out
-from dedup.model.errors import NoSuchRow, counted, printable, printable_url
+from dedup.model.errors import counted, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason, Verdict
@@ -76,8 +76,22 @@ class Again:
             site[:2]: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
             for site in all_noise(index.store)
         }
-        self.hosts = frozenset(left_out(index.store))
-        """Where something is known to change at each load."""
+        self.left_out = left_out(index.store)
+        """What is known to change at each load, by host."""
+
+    @cached_property
+    def runs(self) -> dict[int, Run]:
+        """The runs of the index, by their numbers."""
+        return {run.id: run for run in self.index.runs.all()}
+
+    def action(self, row: Row) -> str:
+        """Return what its run did with duplicates (see `dedup.index.Run`)."""
+        run = self.runs.get(row.sighting.run)
+        return run.action if run else "drop"
+
+    def fate(self, row: Row) -> str:
+        """Return what became of the page of *row*: `kept`, `dropped`, `marked` or `would_drop`."""
+        return "kept" if row.verdict.kept else FATES.get(self.action(row), "dropped")
 
     def page_of(self, number: int, *, is_whole: bool = False) -> Page | None:
         """Return the stored page of a row, None where there is none to read.
@@ -96,7 +110,7 @@ class Again:
 
     def print_of(self, row: Row) -> Fingerprint:
         """Return the fingerprint of the page of *row*, made anew where its text is stored."""
-        page = self.page_of(row.id) if row.sighting.host in self.hosts else None
+        page = self.page_of(row.id) if row.sighting.host in self.left_out else None
         return fingerprint(page, self.config) if page else row.sighting.fingerprint
 
     def compared(self, kept: Row, row: Row) -> Compared | None:
@@ -120,7 +134,7 @@ class Again:
 
     def _judge(self, row: Row, page: Fingerprint) -> Callable[[Fingerprint, str], Match]:
         """Return what judges *page*, that of *row*, beside one kept before on a host."""
-        page = replace(page, left_out=row.sighting.host in self.hosts)
+        page = replace(page, left_out=row.sighting.host in self.left_out)
         site = self.index.ledger.known(row.sighting).site(self.config, row.id)
 
         def judged(kept: Fingerprint, host: str) -> Match:
@@ -149,7 +163,7 @@ class Again:
 
         Only where something is known to change at each load: elsewhere the crawl had judged by the same.
         """
-        if row.sighting.host not in self.hosts or not row.listed or row.verdict.represents:
+        if row.sighting.host not in self.left_out or not row.listed or row.verdict.represents:
             return None
         seen, judge = row.sighting, self._judge(row, row.sighting.fingerprint)
         known = self.index.ledger.known(seen)
@@ -171,15 +185,12 @@ class Again:
         group, name = own.sighting.group, own.sighting.identity
         return [row for row in found if row.sighting.group == group and row.sighting.identity != name]
 
-    def decided(self, row: Row) -> tuple[str, Run | None, Row | None]:
-        """Return what the crawl decided about *row*, its run, and what the page was kept beside."""
-        run = next((run for run in self.index.runs.all() if run.id == row.sighting.run), None)
-        verdict = row.verdict
+    def decided(self, row: Row) -> tuple[str, Row | None]:
+        """Return what the crawl decided about *row*, and what it kept the page beside."""
+        verdict, fate = row.verdict, self.fate(row).replace("would_drop", WOULD_DROP)
         if verdict.nearest is not None and repeated(row) is None:
-            with suppress(NoSuchRow):
-                nearest = self.index.row(verdict.nearest)
-                return self._kept_beside(row, nearest), run, nearest
-        fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", WOULD_DROP)
+            nearest = self.index.row(verdict.nearest)
+            return self._kept_beside(row, nearest), nearest
         why = f": {_DECIDED.get(verdict.finding) or _DECIDED[verdict.reason]}"
         if verdict.represents:
             why = " in place of a page that it repeats and that its crawl had not met"
@@ -189,7 +200,7 @@ class Again:
             why = f": {_TAKEN_BACK[row.sighting.run in dropped]}"
         elif verdict.reason is Reason.UNCHANGED:
             why += ", when it was a copy, too" * verdict.repeats_another
-        return f"It was {'kept' if verdict.kept else fate}{why}.", run, None
+        return f"It was {fate}{why}.", None
 
     def _kept_beside(self, row: Row, nearest: Row) -> str:
         """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
@@ -207,7 +218,7 @@ class Again:
         if not now.is_duplicate:
             return f"{beside}. {now.sentence}"
         by_now = "today's settings would drop it"
-        if kept.host in self.hosts:
+        if kept.host in self.left_out:
             by_now = "not all that changes at each load was known then"
         return f"{beside}: {by_now}."
 

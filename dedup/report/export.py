@@ -42,12 +42,12 @@ def record_of(row: Row, report: Report) -> dict[str, Any]:
     lost = report.lost(row)
     missing = None if verdict.missing is None else min(verdict.missing, lost or 0)
     values = (
-        *(seen.url, verdict.canonical_url, report.fate(row), verdict.reason.value),
+        *(seen.url, verdict.canonical_url, report.again.fate(row), verdict.reason.value),
         *(verdict.content_distance, verdict.structure_distance, similarity),
         *(seen.run, verdict.canonical_run, datetime.fromtimestamp(int(seen.time), UTC).isoformat()),
         *(seen.title, row.outcome.value),
         *(f"{page.content_simhash:016x}", f"{page.structure_simhash:016x}"),
-        *(report.action(row), lost, missing, page.words),
+        *(report.again.action(row), lost, missing, page.words),
         *(report.losses.words(row.id, _CELL), report.losses.fields.get(row.id, "")),
     )
     return dict(zip(COLUMNS, values, strict=True))

@@ -53,9 +53,9 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     clusters = len(report.ranked)
     if answer.copies:
         found = counted(clusters, "cluster")
-        repeating = (report.runs.get(int(run.name)) for run in report.counts.by_run if run.duplicates)
+        runs = (report.again.runs.get(int(one.name)) for one in report.counts.by_run if one.duplicates)
         said = f"{counted(answer.copies, 'copy', 'copies')} in {found}, not all of them dropped"
-        if {FATES.get(run.action) for run in repeating if run} <= {"dropped"}:
+        if {FATES.get(run.action) for run in runs if run} <= {"dropped"}:
             said = f"{counted(answer.copies, 'page')} dropped in {found}"
         yield HEADING, said
     for size, kept, copies in report.clusters(limit, COPIES if limit else 0):
@@ -112,7 +112,7 @@ def shares(report: Report, most: int | None) -> Iterator[str]:
     """Yield how many pages of each run and site are copies, of *most* of both."""
     counts, runs = report.counts, []
     for one in counts.by_run[::-1]:
-        run, told = report.runs.get(int(one.name)), f"run {one.name}"
+        run, told = report.again.runs.get(int(one.name)), f"run {one.name}"
         if run:
             parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
             parts += [] if run.action == "drop" else [run.action]

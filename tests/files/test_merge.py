@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -122,6 +123,13 @@ def test_a_url_in_both_is_a_later_version_and_scopes_stay_apart() -> None:
     assert rows[-1].sighting.scope == "other"
 
 
+def test_what_a_page_was_kept_beside_has_another_number_here() -> None:
+    source = crawled([(text(1, 600), "http://a/"), (edited(1, 80, 600), "http://b/")])
+    source.ledger.forget_url("http://b/")
+    rows = list(merged(crawled([(text(9), "http://c/")]), source).rows())
+    assert (rows[2].outcome, rows[2].verdict.nearest) == ("forgotten", rows[1].id)
+
+
 def test_what_nobody_kept_is_nobodys_canonical() -> None:
     # C repeats B, B repeats A, but C is too far from A: only A is kept, and C must be crawled again.
     a, b, c = edited(1, 0), edited(1, 20), edited(1, 38)
@@ -137,14 +145,10 @@ def test_what_nobody_kept_is_nobodys_canonical() -> None:
 
 def test_an_interrupted_merge_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.files.merge._BATCH", 3)
-
-    def interrupt(done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
     source = crawled([(text(n), f"http://a/{n}") for n in range(8)])
     target = crawled([(text(9), "http://b/")])
     with pytest.raises(KeyboardInterrupt):
-        merge(source, target, CONFIG, interrupt)
+        merge(source, target, CONFIG, Mock(side_effect=KeyboardInterrupt))
     assert len(list(target.rows())) == 4
     assert merge(source, target, CONFIG) == Merged(rows=8, known=3, kept=5)
     assert len(target.runs.all()) == 2

@@ -6,7 +6,6 @@ from typing import Any
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.index import Index
-from dedup.model.marks import NO_EXCEPTIONS
 from dedup.model.verdict import Verdict
 from dedup.report.clusters import Report
 from dedup.report.html import page_of
@@ -50,9 +49,7 @@ def write(index: Index, path: Path, **choices: Any) -> Path:
 
 def html(index: Index, *, run: int | None = None, **choices: Any) -> str:
     """Return the report on *index*, or a *run* of it."""
-    choices = {"name": "pages.db", **choices}
-    exceptions = choices.pop("exceptions", NO_EXCEPTIONS)
-    return page_of(Report(index, DedupConfig(exceptions=exceptions), run), **choices)
+    return page_of(Report(index, run=run), **{"name": "pages.db", **choices})
 
 
 def told(index: Index, *, run: int | None = None, limit: int = CLUSTERS) -> list[str]:
