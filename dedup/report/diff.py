@@ -107,12 +107,10 @@ def pieces_of(kept: str, copy: str) -> Pieces:
     >>> pieces_of("one two", "one three")
     [('both', 'one'), ('kept', ' two'), ('copy', ' three')]
     """
-    one, other = sides = units(kept), units(copy)
-    numbers: dict[str, int] = {}
-    left, right = ([numbers.setdefault(unit.strip(), len(numbers)) for unit in side] for side in sides)
+    one, other = units(kept), units(copy)
     from rapidfuzz.distance import Indel  # takes longer than all else, and most crawls compare nothing
 
-    codes = Indel.opcodes(left, right)
+    codes = Indel.opcodes(_plain(one), _plain(other))
     runs = _merged((code.tag == "equal", code.src_end, code.dest_end) for code in codes)
     ends = [(0, 0), *((end, other_end) for _, end, other_end in runs)]
     sizes = [0, *(max(b - a, d - c) for (a, c), (b, d) in pairwise(ends)), 0]
@@ -197,7 +195,8 @@ def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
         some = [visible[place] for place in places]
         omitted = sum(len(units(span.text)) for line in some for span in line)
         if is_near:
-            yield from (tuple(map(_shortened, line)) for line in some)
+            for line in some:
+                yield tuple(Span(ends_of(text, _END) if of == BOTH else text, of) for text, of in line)
         else:
             yield from some if omitted < _FEW else [omitted]
 
@@ -207,10 +206,6 @@ def ends_of(text: str, most: int = _AROUND) -> str:
     parts = units(text)
     ends = f"{''.join(parts[:most])} … {''.join(parts[-most:]).lstrip()}"
     return text if len(parts) <= 2 * most else ends
-
-
-def _shortened(span: Span) -> Span:
-    return Span(ends_of(span.text, _END), BOTH) if span.of == BOTH else span
 
 
 def _visible(parts: Pieces) -> Iterator[Span]:

@@ -33,11 +33,8 @@ _LINK = re.compile(r"https?://[^\s\\…]+", re.IGNORECASE)
 _MARKABLE = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\\…]+", re.IGNORECASE)
 
 
-def page_of(report: Report, *, name: str = "", token: str = "") -> str:
-    """Return *report* for a browser; *name* is that of the index.
-
-    With a *token* the server that shows it writes marks.
-    """
+def page_of(report: Report, *, token: str = "") -> str:
+    """Return *report* for a browser; with a *token* the server that shows it writes marks."""
     from importlib.resources import files  # most commands write no HTML
 
     from jinja2 import Environment, StrictUndefined
@@ -45,8 +42,7 @@ def page_of(report: Report, *, name: str = "", token: str = "") -> str:
     jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     folder = files("dedup.report").joinpath("assets")
     html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
-    name = name or report.index.name
-    serve = f"dedup report {quote(full_name(report.index))} --serve"
+    name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
     return jinja.from_string(html).render(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),

@@ -168,7 +168,8 @@ def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str
 @pytest.mark.parametrize("is_served", [False, True])
 def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path, is_served: bool) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        report = write(hostile_index(index), tmp_path / "report.html", name=HOSTILE[1])
+        index.store.name = HOSTILE[1]
+        report = write(hostile_index(index), tmp_path / "report.html")
     with (
         served(tmp_path / "pages.db") if is_served else nullcontext((report, None)) as (place, _),
         opened(browser, place) as shown,

@@ -49,7 +49,7 @@ def write(index: Index, path: Path, **choices: Any) -> Path:
 
 def html(index: Index, *, run: int | None = None, **choices: Any) -> str:
     """Return the report on *index*, or a *run* of it."""
-    return page_of(Report(index, run=run), **{"name": "pages.db", **choices})
+    return page_of(Report(index, run=run), **choices)
 
 
 def told(index: Index, *, run: int | None = None, limit: int = CLUSTERS) -> list[str]:

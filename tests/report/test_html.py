@@ -89,8 +89,9 @@ def digest(text: str) -> str:
 
 
 def test_hostile_text_ends_no_element_and_shows_every_character() -> None:
-    name = '"><script>window.pwned = 1<!--'
-    report = html(hostile_index(), name=name, token="secret")
+    index = hostile_index()
+    index.store.name = '"><script>window.pwned = 1<!--'
+    report = html(index, token="secret")
     assert report.count("<script") == report.count("</script") == 1
     assert not re.search(r"<(?:img|svg)|<!--", report)
     assert all(href.startswith("https://evil.example/") for href in found(report, "//a/@href"))
