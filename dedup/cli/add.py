@@ -95,8 +95,7 @@ def _print_figures(adding: Adding, run: Run, index: Index, seconds: float) -> No
 def _sum_up(adding: Adding, run: Run, index: Index, seconds: float) -> None:
     counts, inputs, fields = adding.counts, adding.inputs, ", ".join(adding.settings.text_fields)
     unjudged = f"no record has anything in the fields that were named ({fields})" if fields else ""
-    click.echo(summary(counts, index, run, unjudged=unjudged))
-    for number, said in (
+    others = (
         (
             counts["beside"],
             "kept though much like another page. Files are read once, so nobody learns what changes at "
@@ -105,7 +104,7 @@ def _sum_up(adding: Adding, run: Run, index: Index, seconds: float) -> None:
         (counts["bad"], "records could not be read, and were kept where they are whole"),
         (len(inputs.troubles), "files or folders could not be read to their end"),
         (inputs.left_out, "files of no known name, or links to folders, were left out"),
-    ):
-        if number:
-            click.echo(f"  {number:,} {said}")
-    click.echo(f"  {adding.records / seconds:,.0f} records a second, {seconds:,.1f} seconds")
+        (round(adding.records / seconds), f"records a second, {seconds:,.1f} seconds"),
+    )
+    said = [f"{number:,} {text}" for number, text in others if number]
+    click.echo(summary(counts, index, run, unjudged=unjudged, said=said))

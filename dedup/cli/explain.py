@@ -78,9 +78,7 @@ def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
 
     Raises `DedupError` if there is none and one *is_needed*.
     """
-    rows = index.history(name)
-    if not rows and not _URL.fullmatch(name):
-        rows = index.history(Path(name).absolute().as_uri())
+    rows = index.history(name) or index.history(Path(name).absolute().as_uri())
     if is_needed and not rows:
         raise DedupError(f"{printable(name)} is not in {index.name}{_meant(index, name)}")
     return rows

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.index import Index, Row
+from dedup.index.notes import left_out
 from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason
@@ -102,7 +103,7 @@ class Report:
         Only where something is known to change at each load, and of the last `MOST_AGAIN` pages.
         """
         again = self.again
-        counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.left_out}
+        counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
         sites = [number for number, name in enumerate(counts.sites) if name in hosts]
         first = _is(counts.rows, Reason.NEW, Reason.UPDATED)
         kept = counts.rows["id"][counts.rows["kept"] & first & np.isin(counts.rows["site"], sites)]
@@ -136,7 +137,7 @@ class Report:
     @cached_property
     def left_out(self) -> dict[str, list[str]]:
         """What is left out of the selected pages, by host."""
-        found = {printable(host): gaps for host, gaps in self.again.left_out.items()}
+        found = {printable(host): gaps for host, gaps in left_out(self.index.store).items()}
         return {host: [*map(printable, found[host])] for host in found if host in self.counts.sites}
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from dedup.index import Index, Row, Run
-from dedup.index.notes import all_noise, left_out
+from dedup.index.notes import all_noise
 from dedup.model.errors import counted, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
@@ -72,12 +72,13 @@ class Again:
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
         self.index, self.config = index, config
-        self._gaps = {
-            site[:2]: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
-            for site in all_noise(index.store)
-        }
-        self.left_out = left_out(index.store)
-        """What is known to change at each load, by host."""
+        self.noise = all_noise(index.store)
+        self._gaps = {}
+        for site in self.noise:
+            if gaps := [gap for gap, one in site.gaps.items() if one.acts(gap)]:
+                self._gaps[site[:2]] = Gaps(gaps)
+        self.hosts = frozenset(host for _, host in self._gaps)
+        """Where something is known to change at each load."""
 
     @cached_property
     def runs(self) -> dict[int, Run]:
@@ -110,7 +111,7 @@ class Again:
 
     def print_of(self, row: Row) -> Fingerprint:
         """Return the fingerprint of the page of *row*, made anew where its text is stored."""
-        page = self.page_of(row.id) if row.sighting.host in self.left_out else None
+        page = self.page_of(row.id) if row.sighting.host in self.hosts else None
         return fingerprint(page, self.config) if page else row.sighting.fingerprint
 
     def compared(self, kept: Row, row: Row) -> Compared | None:
@@ -134,7 +135,7 @@ class Again:
 
     def _judge(self, row: Row, page: Fingerprint) -> Callable[[Fingerprint, str], Match]:
         """Return what judges *page*, that of *row*, beside one kept before on a host."""
-        page = replace(page, left_out=row.sighting.host in self.left_out)
+        page = replace(page, left_out=row.sighting.host in self.hosts)
         site = self.index.ledger.known(row.sighting).site(self.config, row.id)
 
         def judged(kept: Fingerprint, host: str) -> Match:
@@ -163,7 +164,7 @@ class Again:
 
         Only where something is known to change at each load: elsewhere the crawl had judged by the same.
         """
-        if row.sighting.host not in self.left_out or not row.listed or row.verdict.represents:
+        if row.sighting.host not in self.hosts or not row.listed or row.verdict.represents:
             return None
         seen, judge = row.sighting, self._judge(row, row.sighting.fingerprint)
         known = self.index.ledger.known(seen)
@@ -218,7 +219,7 @@ class Again:
         if not now.is_duplicate:
             return f"{beside}. {now.sentence}"
         by_now = "today's settings would drop it"
-        if kept.host in self.left_out:
+        if kept.host in self.hosts:
             by_now = "not all that changes at each load was known then"
         return f"{beside}: {by_now}."
 

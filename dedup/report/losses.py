@@ -10,11 +10,10 @@ from functools import cache, partial
 from itertools import chain, combinations, islice, pairwise, takewhile
 from typing import Any, NamedTuple
 
-from dedup.index import Index, Row
-from dedup.index.notes import all_noise
+from dedup.index import Row
 from dedup.index.rows import numbers
 from dedup.model.errors import counted, printable
-from dedup.model.marks import DIFFERENT, Exceptions
+from dedup.model.marks import DIFFERENT
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading import noise
@@ -156,8 +155,8 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
 
     Places that are marked are left out of the texts, as they are when pages are judged.
     """
-    index, exceptions = again.index, again.config.exceptions
-    marked, whole = noise.MarkedPlaces(exceptions), cache(partial(again.page_of, is_whole=True))
+    index, marked = again.index, noise.MarkedPlaces(again.config.exceptions)
+    whole = cache(partial(again.page_of, is_whole=True))
 
     @cache
     def read(row: int) -> Page | None:
@@ -179,7 +178,7 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
         fields[row.id] = told_fields(differs)
         for name, ours, theirs in differs:
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
-    places = [*_field_places(by_name, read), *_places(index, losing, exceptions)]
+    places = [*_field_places(by_name, read), *_places(again, losing)]
     return Losses(texts, sorted(places, key=Place.urgency), fields)
 
 
@@ -292,11 +291,11 @@ def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
     return lines if gap.is_line else chain.from_iterable(chain.from_iterable(map(gap.said, lines)))
 
 
-def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
+def _places(again: Again, pairs: Sequence[_Pair]) -> Iterator[Place]:
     """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
-    marks = [(site, noise.gaps_named(name), said) for site, name, said in exceptions.places]
+    marks = [(site, noise.gaps_named(name), said) for site, name, said in again.config.exceptions.places]
     says = {(site, noise.place_name(gaps)): said for site, gaps, said in marks}
-    is_record = _records_in(index)
+    is_record = _records_in(again)
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
         host = pair.copy.sighting.host
@@ -419,14 +418,14 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
 # Records
 
 
-def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
+def _records_in(again: Again) -> Callable[[_Pair, Gap], bool]:
     """Return what tells whether a pair may be two records, by what differs in a gap.
 
     They are if a number or a size stands there, once on a page, in a place that was not seen to move: a
     price may be that of others, too.  What else names something counts only where it stands on no page
     that was kept, as it does where another list has the same lines.
     """
-    seen = ((site.host, *each) for site in all_noise(index.store) for each in site.gaps.items())
+    index, seen = again.index, ((site.host, *each) for site in again.noise for each in site.gaps.items())
     moved = {name for host, gap, one in seen if one.moved for name in _names_of(host, gap)}
 
     @cache
