@@ -38,7 +38,6 @@ def add(
     as_json: bool,
     settings: Given,
 ) -> None:
-    """Add the pages of *files* to the index, and write those that are kept to *output*."""
     place = index_place(index, settings)
     chosen = settings_for(place, settings)
     inputs = find_feeds(files, chosen.fields, form or "")

@@ -52,7 +52,6 @@ _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
 
 
 def explain(*, what: str, other: str | None, index: str | None, settings: Given) -> None:
-    """Say what became of a page and why, what is near it, or how *other* stands to it."""
     other, index = url_and_index(other, index)
     if other is not None:
         _compare((what, other), index, settings)

@@ -27,7 +27,6 @@ _SHOWN_URL = 100
 
 
 def restore(*, url: str | None, index: str | None, run: int | None, what: str | None) -> None:
-    """Have the next crawl keep what was dropped at *url* or by *run*, or only list it."""
     url, index = options.url_and_index(url, index, is_alone=what is not None or run is not None)
     if (url is None) == (what is None and run is None):
         raise click.UsageError("give a URL, --run or --list")
@@ -76,7 +75,6 @@ def _address(url: str) -> str:
 
 
 def forget(*, url: str | None, index: str | None, run: int | None, older_than: float | None) -> None:
-    """Forget what was seen at *url*, by *run*, or so many seconds ago."""
     url, index = options.url_and_index(url, index, is_alone=run is not None or older_than is not None)
     if (run is None) + (url is None) + (older_than is None) != 2:
         raise click.UsageError("give a URL, --run or --older-than, one of the three")
@@ -106,7 +104,6 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
 
 
 def merge(*, other: str, index: str | None, settings: options.Given) -> None:
-    """Judge the pages of the index *other* into the index."""
     with (
         options.opened(other, read_only=True) as there,
         open_index(options.index_place(index, settings)) as here,
@@ -118,7 +115,6 @@ def merge(*, other: str, index: str | None, settings: options.Given) -> None:
 
 
 def check(*, index: str | None) -> None:
-    """Test whether the index is sound."""
     with options.opened(index) as there, options.working("checking"):
         problems = there.problems()
     for problem in problems or [f"{there.name} is sound."]:
@@ -128,7 +124,6 @@ def check(*, index: str | None) -> None:
 
 
 def places(*, index: str | None, off: tuple[int, ...]) -> None:
-    """List the places of sites whose content changes by itself, or switch some *off*."""
     with options.opened(index, read_only=not off) as there:
         found = [
             (site, gap, site.gaps[gap])
@@ -165,7 +160,6 @@ def _show(number: int, what: str, *lines: str) -> None:
 
 
 def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
-    """List the rules for URLs that crawls propose, or write those to *accept* into *file*."""
     with options.opened(index) as there:
         book = UrlRules(there.store)
         # What the last crawl of each spider has proposed, each rule once, most groups first.

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from os.path import isfile
 from pathlib import Path
 from typing import IO, Any
@@ -45,17 +46,20 @@ def is_inside_project() -> bool:
     return is_named or any((one / "scrapy.cfg").exists() for one in (here, *here.parents))
 
 
-def _scrapy_project() -> Any:
-    """Return the module that reads the project, None outside of any or where Scrapy is not installed."""
-    if not is_inside_project():  # importing Scrapy would take longer than all else at the start
-        return None
+def plugin(name: str) -> Any:
+    """Return a module of the plugin, None where Scrapy is not installed."""
     try:
-        from dedup.plugin import addon
+        return import_module(f"dedup.plugin.{name}")
     except ModuleNotFoundError as error:
         if error.name != "scrapy":
             raise
         return None
-    return addon
+
+
+def _scrapy_project() -> Any:
+    """Return the module that reads the project, None where there is none to read."""
+    # Importing Scrapy takes longer than all else at the start.
+    return plugin("addon") if is_inside_project() else None
 
 
 def settings_of(given: Mapping[str, str]) -> DedupSettings:

@@ -25,6 +25,7 @@ from dedup.index.index import open_index
 from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
 from dedup.prints.fingerprinter import DedupConfig
+from dedup.report.changes import Changes
 from dedup.report.clusters import Report
 from dedup.report.export import write_csv, write_jsonl
 from dedup.report.html import page_of
@@ -48,7 +49,6 @@ def report(
     is_of_changes: bool,
     is_served: bool,
 ) -> None:
-    """Print or write the runs and the clusters, or what a crawl has changed, or serve them."""
     output = None if output == Path("-") else output
     ending = output.suffix.lower() if output else ""
     form = form or _FORMS.get(ending)
@@ -112,8 +112,6 @@ def _tell(report: Report, output: Path | None, *limit: Any, end: str = "") -> No
 
 def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json: bool) -> None:
     """Print what *run*, or the last crawl, has changed."""
-    from dedup.report.changes import Changes
-
     runs = [one.id for one in index.runs.all() if one.action != DRY_RUN]
     if run is None and not runs:
         raise DedupError(f"there is no crawl in {index.name}")
@@ -147,7 +145,6 @@ _CLUSTERS_TRIED = 5  # in the terminal; the report in the browser has all
 
 
 def try_(*, url: str, pages: int, output: Path | None, settings: options.Given) -> None:
-    """Crawl some pages of the site of *url*, and show what would be dropped."""
     address = address_of(url)
     read_settings(dict(settings))  # a bad one is an error before the crawl
     known = {setting_of(field.name) for field in fields(DedupConfig)}
@@ -159,14 +156,10 @@ def try_(*, url: str, pages: int, output: Path | None, settings: options.Given) 
         raise click.UsageError(f"{options.named(folder)} is not empty: name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     index, report = folder / "pages.db", folder / "report.html"
-    try:
-        from dedup.plugin.command import try_site
-    except ModuleNotFoundError as error:
-        if error.name != "scrapy":
-            raise
-        raise DedupError("Scrapy is not installed; get it by: pip install scrapy-dedup") from error
+    if not (trial := options.plugin("command")):
+        raise DedupError("Scrapy is not installed; get it by: pip install scrapy-dedup")
     with options.progress_bar("crawling") as progress:
-        told = try_site(address, index, pages, dict(settings), lambda done: progress(done, pages))
+        told = trial.try_site(address, index, pages, dict(settings), lambda done: progress(done, pages))
     if not told["pages"]:
         reasons = ", ".join(reason for reason in told if reason != "pages")
         other = "" if "://" in url else f"; did you mean http://{options.named(url)}?"

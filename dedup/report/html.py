@@ -35,13 +35,11 @@ _MARKABLE = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\\…]+", re.IGNORECASE)
 
 def page_of(report: Report, *, token: str = "") -> str:
     """Return *report* for a browser; with a *token* the server that shows it writes marks."""
-    from importlib.resources import files  # most commands write no HTML
-
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, StrictUndefined  # most commands write no HTML
 
     jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    folder = files("dedup.report").joinpath("assets")
-    html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
+    assets = Path(__file__).parent / "assets"
+    html, css, js = ((assets / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
     return jinja.from_string(html).render(
         report=report,
