@@ -320,15 +320,17 @@ class _Trial:
         return len(unit.truth.difference(*delivered))
 
     def _is_excused(self, unit: Unit, lived: Lived, *, with_keys: bool = True) -> bool:
-        if unit.url in self._listed(lived):
-            return True
-        # What is a copy of none may lose words that all stand on others.
-        if len(unit.truth) > MOST_LOST and not (self.history.has_keys or self._lost(unit, lived)):
+        if unit.url in self._listed(lived) or self._stands_elsewhere(unit, lived):
             return True
         return any(
             self._repeats(other, unit, with_keys=with_keys) and self._stands(other, unit)
             for other in self._delivered(unit)
         )
+
+    def _stands_elsewhere(self, unit: Unit, lived: Lived) -> bool:
+        """Whether it may be a copy of none, as all that it says stands on several others."""
+        is_long = len(unit.truth) > MOST_LOST
+        return is_long and not (self.history.has_keys or self._lost(unit, lived))
 
     def _is_news(self, unit: Unit, lived: Lived) -> bool:
         """Whether what it says was never delivered, nor repeats what this crawl has delivered.
@@ -336,6 +338,8 @@ class _Trial:
         What was a copy at its last visit may differ from that as much as a copy may.
         """
         if len(unit.truth) < MOST_LOST or unit.url in self._listed(lived):
+            return False
+        if self._stands_elsewhere(unit, lived):
             return False
         for other in self._delivered(unit):
             said = unit.truth <= other.truth and self._scope(other) == self._scope(unit)
