@@ -166,7 +166,7 @@ class Known:
     def _again(self, siblings: Collection[int]) -> Version | None:
         """Return what this crawl has kept of the same URL by an earlier request, None for nothing.
 
-        Where that gave several items in the last run, it is the one that shows the same, if one does.
+        Where that gave several items, or shows what was kept before, it is the one that shows the same.
         """
         # The latest come first: where they are of earlier runs, this crawl has none.
         if all(row.sighting.run < min(self.crawl) for row in self._latest):
@@ -180,9 +180,12 @@ class Known:
             and row.sighting.url_key == self.sighting.url_key
             and not row.sighting.redirects
         ]
-        kept: list[tuple[int, Row]] = []  # by which run; of what shows the same only the latest
+        own, was_asked, is_one = {row.id for row in rows}, False, True
+        kept: list[Row] = []  # of what shows the same only the latest
         for row in reversed(rows):
-            kept = [one for one in kept if one[1].id != row.verdict.replaces]
+            kept = [one for one in kept if one.id != row.verdict.replaces]
+            is_version = row.verdict.previous in own
+            was_asked |= is_version
             # What was kept, or met again, as that row, and no copy of another one.
             if row.verdict.is_canonical:
                 root = row
@@ -193,13 +196,14 @@ class Known:
             ):
                 continue
             text = root.as_version(root)
-            kept = [one for one in kept if not text.shows(one[1].sighting.fingerprint)]
-            kept.append((row.sighting.run, root))
-        last = [row for run, row in kept if run == kept[-1][0]]
-        found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in last]
-        if len(found) > 1:
-            found = [version for version in found if version.shows(self.sighting.fingerprint)]
-        return found[0] if found else None
+            kept = [one for one in kept if not text.shows(one.sighting.fingerprint)]
+            if kept and root is row and not is_version:
+                # Either a response has several items, or it is the first one of another process.
+                is_one = is_one and (was_asked or row.sighting.run != kept[-1].sighting.run)
+            kept.append(root)
+        found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in kept]
+        shown = [version for version in found if version.shows(self.sighting.fingerprint)]
+        return next(iter(shown or (found[-1:] if is_one else ())), None)
 
     # What is gone
 

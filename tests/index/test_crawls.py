@@ -342,8 +342,10 @@ def test_a_worker_is_given_each_change_whatever_others_of_its_crawl_have_kept(in
         assert first.see(P, text(1)).kept
     with crawling(index, name="november") as worker:
         assert worker.see(P, text(2)).kept  # the first request of a process is like any other
-        shown = [seen_again(worker, content) for content in (edited(1), text(1), text(1))]
-    assert [verdict.reason for verdict in shown] == [Reason.UPDATED, Reason.UPDATED, Reason.UNCHANGED]
+        shown = [seen_again(worker, content).reason for content in (edited(1), text(2), text(1))]
+        assert shown == [UPDATED, UPDATED, UNCHANGED]
+        assert worker.see(P, text(3)).kept  # as after it was killed, and went on with its job
+        assert seen_again(worker, edited(2)).reason is UPDATED
 
 
 def test_other_crawls_of_its_page_take_no_change_from_a_monitor(index: Index) -> None:

@@ -450,7 +450,7 @@ class _Trial:
     def _again(self, lived: Lived) -> Iterator[Violation]:
         for unit in lived.units:
             is_dropped = unit.fate == "dropped" and unit.is_judged
-            if is_dropped and self._has_changed(unit) and not self._was_led_to(unit):
+            if is_dropped and self._has_changed(unit) and not self._was_given(unit):
                 yield Violation("again", lived.number, f"{unit} has changed, and was dropped")
 
     def _has_changed(self, unit: Unit) -> bool:
@@ -463,11 +463,12 @@ class _Trial:
         last = max(asked, key=lambda other: other.visit)
         return last.page.token_digest != unit.page.token_digest
 
-    def _was_led_to(self, unit: Unit) -> bool:
-        """Whether other addresses led to it, and its crawl has delivered then what it says."""
+    def _was_given(self, unit: Unit) -> bool:
+        """Whether its crawl has delivered what it says where addresses led to it, or to other processes."""
         said = unit.url, unit.key, unit.page.token_digest
         return any(
-            other.is_led and said == (other.url, other.key, other.page.token_digest)
+            (other.is_led or other.step != unit.step)
+            and said == (other.url, other.key, other.page.token_digest)
             for other in self._delivered(unit)
             if other.crawl == unit.crawl
         )
