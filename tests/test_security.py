@@ -93,7 +93,7 @@ def test_no_statement_has_a_word_of_a_page(tmp_path: Path, monkeypatch: pytest.M
         index.near(detector.fingerprint(Page.from_html(html)), max_distance=64, limit=9)
         assert {row.sighting.title for row in index.rows()} != {""}
         assert index.problems() == []
-        index.ledger.forget_url(f"http://{MARK}/1")
+        index.ledger.forget(url=f"http://{MARK}/1")
     for command in (["report", "--all"], ["explain", f"http://{MARK}/2"], ["explain", MARK], ["rules"]):
         run(*command, tmp_path / "pages.db")
     for command in (["restore", f"http://{MARK}/2"], ["restore", "--list", "dropped"], ["check"]):

@@ -57,8 +57,7 @@ def restore(*, url: str | None, index: str | None, run: int | None, what: str | 
 
 def _restored(index: Index, url: str | None, run: int | None) -> list[Row]:
     """Restore what was dropped at *url* or by *run*, and return the newest row of each page."""
-    ledger = index.ledger
-    found = ledger.restore_run_copies(run or 0) if url is None else ledger.restore_url_copies(url)
+    found = index.ledger.restore(url=url, run=run)
     rows = list({row.sighting.identity: row for row in found}.values())
     if rows or url is None:
         return rows
@@ -81,11 +80,9 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
     since = time.time() - (older_than or 0)
     with options.opened(index) as there:
         options.check_run(there, run)
-        forgotten = partial(there.ledger.forget_unseen_since, since)
+        forgotten = partial(there.ledger.forget, url=url, unseen_since=since)
         if run is not None:
             forgotten = partial(there.runs.forget, run)
-        elif url is not None:
-            forgotten = partial(there.ledger.forget_url, url)
         if sys.stdin.isatty():
             count = 0
             # It is done in a transaction that is undone.

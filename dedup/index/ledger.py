@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -324,23 +324,17 @@ class Ledger:
 
     # Taking back
 
-    def forget_run(self, run: int) -> int:
-        """Forget all rows of *run* but those that somebody wants back; return how many."""
-        return self._forget(f"p.run = ? AND p.outcome != '{Outcome.RESTORED}'", run)
+    def forget(self, *, url: str | None = None, run: int | None = None, unseen_since: float = 0) -> int:
+        """Mark rows as forgotten, remove their stored pages, and let stand again what they replaced.
 
-    def forget_url(self, url: str) -> int:
-        """Forget all rows of *url* in canonical form; return how many."""
-        return self._forget(OF_URL, url_key(url))
-
-    def forget_unseen_since(self, moment: float) -> int:
-        """Forget the rows before *moment* (seconds since 1970) that no later page repeats."""
-        return self._forget(_UNSEEN, moment, moment)
-
-    def _forget(self, which: str, *values: Any) -> int:
-        """Mark rows as forgotten, remove their stored pages, and let stand again what they replaced."""
+        They are those of *url* in canonical form, those of *run* but what somebody wants back, or those
+        before *unseen_since* (seconds since 1970) that no later page repeats.  Returns how many.
+        """
+        which, values = _of(url, run) or (_UNSEEN, (unseen_since, unseen_since))
+        wanted = "" if run is None else f" AND p.outcome != '{Outcome.RESTORED}'"
         forgotten: list[int] = []
         with self._store.transaction(writing=True):
-            for row in self._store.rows(f"{which} AND p.outcome != 'forgotten'", *values):
+            for row in self._store.rows(f"{which} AND p.outcome != 'forgotten'{wanted}", *values):
                 self._withdraw(row, Outcome.FORGOTTEN)
                 self._reinstate(row)
                 forgotten.append(row.id)
@@ -348,21 +342,16 @@ class Ledger:
             self.facts.note_forgetting()
         return len(forgotten)
 
-    def restore_run_copies(self, run: int) -> list[Row]:
-        """Let the next crawl keep what *run* has dropped; return the rows, in their order."""
-        return self._want_back("p.run = ?", run)
+    def restore(
+        self, rows: Iterable[int] = (), *, url: str | None = None, run: int | None = None
+    ) -> list[Row]:
+        """Let the next crawl that meets them, even this one, keep what was dropped; return the rows.
 
-    def restore_url_copies(self, url: str) -> list[Row]:
-        """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""
-        return self._want_back(OF_URL, url_key(url))
-
-    def restore_copies(self, rows: Collection[int]) -> list[Row]:
-        """Let the next crawl that meets them, even this one, keep the pages dropped as *rows*."""
-        return self._want_back(f"p.id {AMONG}", json.dumps(list(rows))) if rows else []
-
-    def _want_back(self, which: str, value: Any) -> list[Row]:
+        Those are all of *url* in canonical form, of *run*, or *rows*, in their order.
+        """
+        which, values = _of(url, run) or (f"p.id {AMONG}", (json.dumps([*rows]),))
         with self._store.transaction(writing=True):
-            found = self._store.rows(f"{which} AND NOT p.kept", value)
+            found = self._store.rows(f"{which} AND NOT p.kept", *values)
             dropped = [row for row in found if row.outcome.counts]
             for row in dropped:
                 self._settle(row, Outcome.RESTORED)
@@ -392,6 +381,13 @@ class Ledger:
         old = self._store.row(row.verdict.replaces)
         if old.outcome is Outcome.CONFIRMED and not old.listed:
             self._store.set_listed(old, listed=True)
+
+
+def _of(url: str | None, run: int | None) -> tuple[str, tuple[str | int, ...]] | None:
+    """Return the condition on rows of *url* or *run*, and what it takes; None for neither."""
+    if url is not None:
+        return OF_URL, (url_key(url),)
+    return None if run is None else ("p.run = ?", (run,))
 
 
 def _row(sighting: Sighting, verdict: Verdict, *, confirmed: bool) -> Row:

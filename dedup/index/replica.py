@@ -210,13 +210,6 @@ class Replica(Store):
         self._check_run(row)
         return super().add(row, page)
 
-    def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
-        still = f" AND p.outcome = '{was}'" if was else ""
-        found = self.fetch(f"SELECT p.id FROM pages p WHERE {where}{still}", values)
-        if found:  # by their numbers: elsewhere other rows may be there by then
-            self._change("settle", [row for (row,) in found], was, outcome)
-        return len(found)
-
     def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))
         assert isinstance(seen, tuple)

@@ -54,7 +54,7 @@ class Runs:
     def _end(self, number: int, ending: str) -> None:
         self._take_back_unstored(number)
         name = _unaudited(number)
-        self._ledger.restore_copies(_read(self._store.select(Note, prefix=name)))
+        self._ledger.restore(_read(self._store.select(Note, prefix=name)))
         self._store.delete(Note, prefix=name)
         self._ledger.close_run(number)
         (run,) = self._store.select(Run, id=number)
@@ -76,7 +76,7 @@ class Runs:
         with self._store.transaction(writing=True):
             UrlRules(self._store).forget_run(run)
             self._store.delete(Visit, run=run)
-            return self._ledger.forget_run(run)
+            return self._ledger.forget(run=run)
 
     # Feeds that are stored when they are closed
 

@@ -95,9 +95,10 @@ class Store(SQLiteFile):
     def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
         """Give rows, those of `rows`, an *outcome* if it *was* another one; return how many."""
         still = f" AND p.outcome = '{was}'" if was else ""
-        text = f"UPDATE pages AS p SET outcome = ? WHERE {where}{still}"
-        with self.errors():
-            return self.connection.execute(text, (outcome, *values)).rowcount
+        found = self.fetch(f"SELECT p.id FROM pages p WHERE {where}{still}", values)
+        if found:  # by their numbers: where that is done again other rows may be there by then
+            self._change("settle", [row for (row,) in found], was, outcome)
+        return len(found)
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
         """Let others be compared with *row*, or no longer."""

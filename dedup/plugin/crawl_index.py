@@ -262,7 +262,7 @@ class Fates(NamedTuple):
         if lost := [row for row, is_kept in self.kept.items() if not is_kept]:
             with at.index.store.transaction(writing=True):
                 ledger.take_back(at.rows(lost))
-                ledger.restore_copies(at.rows(row for row, _ in self.copies))
+                ledger.restore(at.rows(row for row, _ in self.copies))
         return True
 
 
@@ -424,7 +424,7 @@ class Settler:
             for request in requests if found is not None and self._settings.drops else ():
                 self.again(request, "what was left out may tell it from other pages", is_loss=False)
 
-        self._index.do(lambda at: at.index.ledger.restore_copies(at.rows(rows)), restored)
+        self._index.do(lambda at: at.index.ledger.restore(at.rows(rows)), restored)
 
     def again(self, request: Request, why: str, *, is_loss: bool = True) -> None:
         """Ask for a page once more, past all filters, unless that would be the second time."""

@@ -55,7 +55,7 @@ def test_two_become_one(one: Life, two: Life, config: DedupConfig, other: DedupC
     with tempfile.TemporaryDirectory() as name, SQLiteIndex(Path(name) / "pages.db") as merged:
         sources = [found for life in (one, two) if (found := ended(lived(life, config))).recipe()]
         for found in sources[1:]:
-            found.ledger.forget_url(url)
+            found.ledger.forget(url=url)
         done = [merge(found, merged, other) for found in sources]
         rows = list(merged.rows())
         assert (len(rows), sum(each.known for each in done)) == (len(one) + len(two), 0)
@@ -156,7 +156,7 @@ def test_an_interrupted_merge_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_somebody_wants_back_is_kept_by_the_next_crawl_and_what_was_open_is_lost() -> None:
     index = crawled([(text(1), "http://a/"), (text(1), "http://b/")])
-    index.ledger.restore_url_copies("http://b/")
+    index.ledger.restore(url="http://b/")
     detector = Detector(index)
     detector.submit(detector.sighting(page(text(2), "http://c/")), confirmed=False)
     target = merged(index)

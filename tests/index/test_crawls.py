@@ -264,7 +264,7 @@ def test_a_name_used_after_its_end_warns(index: Index, caplog: pytest.LogCapture
 
 
 def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(known: Index) -> None:
-    (row,) = known.ledger.restore_run_copies(1)
+    (row,) = known.ledger.restore(run=1)
     assert (row.sighting.url, outcomes(known, Q)) == (Q, [Outcome.RESTORED])
     with crawling(known) as day:
         day.see(P, text(1))
@@ -281,7 +281,7 @@ def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(kno
 def test_what_is_restored_stays_so_when_its_run_is_forgotten(index: Index) -> None:
     pages = {f"http://a/{number}": text(1) for number in range(2)}
     checked(index, pages)
-    index.ledger.restore_url_copies("http://a/1")
+    index.ledger.restore(url="http://a/1")
     assert index.runs.forget(1) == 1
     assert all(verdict.kept for verdict in checked(index, pages))
 
@@ -291,7 +291,7 @@ def test_siblings_that_are_wanted_back_come_each_for_itself(index: Index, unchan
     contents = [text(1), edited(1), edited(1, 2), edited(1, 3)]
     with crawling(index) as day:
         assert [day.see(P, content).kept for content in contents] == [True, False, False, False]
-    assert len(index.ledger.restore_run_copies(1)) == 3
+    assert len(index.ledger.restore(run=1)) == 3
     with crawling(index, unchanged=unchanged) as day:
         found = [day.see(P, content).kept for content in contents]
     assert found == [unchanged == "keep", True, True, True]
@@ -299,7 +299,7 @@ def test_siblings_that_are_wanted_back_come_each_for_itself(index: Index, unchan
 
 
 def test_a_page_that_changed_answers_one_wish(known: Index) -> None:
-    asked = [[row.id for row in known.ledger.restore_url_copies(url)] for url in (P, Q, "http://a/none")]
+    asked = [[row.id for row in known.ledger.restore(url=url)] for url in (P, Q, "http://a/none")]
     assert asked == [[], [2], []]
     with crawling(known) as day:
         day.see(P, text(1))

@@ -154,7 +154,7 @@ def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
         found = fingerprint(page(text(number)))
         sighting = Sighting(found, f"http://{url}/", url, "page", "", run.id, float(seen))
         index.ledger.find_or_add(sighting, DedupConfig())
-    assert index.ledger.forget_unseen_since(4.0) == 3  # c stays, for its copy was seen at 4
+    assert index.ledger.forget(unseen_since=4.0) == 3  # c stays, for its copy was seen at 4
     assert [row.outcome in UNDONE for row in index.rows()] == [True, True, True, False, False]
 
 

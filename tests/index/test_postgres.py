@@ -179,7 +179,7 @@ def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> No
     with PostgresIndex(reader, read_only=True) as index:
         assert [row.sighting.url for row in index.rows()] == ["http://a/1"]
         with pytest.raises(IndexUnavailable):
-            index.ledger.forget_url("http://a/1")
+            index.ledger.forget(url="http://a/1")
     with pytest.raises(IndexUnavailable, match="may not do this"):
         PostgresIndex(reader).runs.begin("s")
     for command in (["check"], ["restore", "--list", "dropped"], ["report"], ["rules"]):

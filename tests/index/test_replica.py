@@ -66,9 +66,9 @@ def history(indexes: list[Index], rng: Random, steps: int) -> None:
             at, row = pending.pop(rng.randrange(len(pending)))
             (indexes[at].ledger.confirm if does == 8 else indexes[at].ledger.release)(row)
         elif does == 10:
-            ledger.forget_url(f"http://a.example/{rng.randrange(40)}")
+            ledger.forget(url=f"http://a.example/{rng.randrange(40)}")
         else:
-            ledger.restore_url_copies(f"http://a.example/{rng.randrange(40)}")
+            ledger.restore(url=f"http://a.example/{rng.randrange(40)}")
     for index, run in zip(indexes, runs, strict=True):
         index.runs.end(run, "finished")
 
@@ -217,7 +217,7 @@ def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(machine: Mach
             find_or_add(one, fingerprint(page(add)), f"http://a/{number}", run=runs[0], config=CONFIG)
             asked.append(claim(two, seen, verdict, at) is None)
             if not asked[-1]:
-                two.ledger.forget_url("http://b/2")
+                two.ledger.forget(url="http://b/2")
         assert asked == [False, True]
 
 
@@ -230,7 +230,7 @@ def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
         log = store._server
         assert [*store.all_pages()] == [_TEXT]
         assert not any(_TEXT in entry[-1] for batch in log.since(0, 0) for entry in batch)
-        index.ledger.forget_url("http://a/1")
+        index.ledger.forget(url="http://a/1")
         assert [*store.all_pages()] == []
 
 

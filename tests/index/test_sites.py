@@ -141,7 +141,7 @@ class History:
             getattr(self.index.ledger, name)(pending[number % len(pending)])
 
     def forget(self, url: int) -> None:
-        self.index.ledger.forget_url(f"http://a/{url}")
+        self.index.ledger.forget(url=f"http://a/{url}")
 
     def next_run(self, is_dry: bool) -> None:
         self.index.runs.end(self.run, "finished")

@@ -65,7 +65,7 @@ def test_what_is_forgotten_is_not_left_in_the_file(path: Path) -> None:
     with SQLiteIndex(path) as index:
         index.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         assert packed in path.read_bytes()
-        index.ledger.forget_url("http://a/2")
+        index.ledger.forget(url="http://a/2")
     files = path.parent.glob("pages.db*")
     assert not any(packed in file.read_bytes() for file in files)
 
@@ -98,7 +98,7 @@ def test_the_first_pages_of_a_file_have_texts_in_however_many_runs(tmp_path: Pat
         check(index, FIRST, 1, 2, 3)
         check(index, FIRST, 4, 5, 6, 7)
         assert stored(index) == [1, 2, 3, 4, 5]
-        index.ledger.forget_url("http://a/2")
+        index.ledger.forget(url="http://a/2")
         assert stored(index) == [1, 3, 4, 5]
         check(index, FIRST, 8)
         assert stored(index) == [1, 3, 4, 5]

@@ -47,7 +47,7 @@ def lived(index: Index, steps: Steps, config: DedupConfig) -> list[Row]:
         if not about["confirmed"] and verdict.row:
             index.ledger.release(verdict.row)
         if then == "forget":
-            index.ledger.forget_url(url)
+            index.ledger.forget(url=url)
     return list(index.rows())
 
 

@@ -166,7 +166,7 @@ class SameAnswers(RuleBasedStateMachine):
     @between_questions
     @rule(url=st.integers(0, len(URLS) - 1))
     def forget_url(self, url: int) -> None:
-        assert self.fast.ledger.forget_url(URLS[url]) == self.slow.ledger.forget_url(URLS[url])
+        assert self.fast.ledger.forget(url=URLS[url]) == self.slow.ledger.forget(url=URLS[url])
 
     @between_questions
     @rule(scope=st.sampled_from(["s", "", "a", "b"]), host=st.sampled_from(["a", "b"]))
@@ -180,7 +180,7 @@ class SameAnswers(RuleBasedStateMachine):
         run = self.slow.runs.all()[-1 - place % len(self.slow.runs.all())].id
         ledgers = self.slow.ledger, self.fast.ledger
         slow, fast = (
-            it.restore_run_copies(run) if of_run else it.restore_url_copies(URLS[url]) for it in ledgers
+            it.restore(run=run) if of_run else it.restore(url=URLS[url]) for it in ledgers
         )
         assert [row.id for row in fast] == [row.id for row in slow]
 

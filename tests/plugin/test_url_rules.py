@@ -135,7 +135,7 @@ def test_what_was_restored_is_fetched(tmp_path: Path) -> None:
     small(tmp_path, DEDUP_RULES="off", JOBDIR="")
     accept(tmp_path, SID)
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.ledger.restore_url_copies(f"{HOST}/p?sid=3")
+        assert index.ledger.restore(url=f"{HOST}/p?sid=3")
     assert "/p?sid=3" in fetched(small(tmp_path))
 
 

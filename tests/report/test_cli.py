@@ -114,7 +114,7 @@ def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:
             detector.check(page(text(1), url))
     with SQLiteIndex(path) as index, Detector(index) as detector:
         detector.check(page(text(1), long))
-        index.ledger.forget_url("http://a/kept")
+        index.ledger.forget(url="http://a/kept")
     result = run("restore", "--list", "orphans", path)
     assert result.stdout.splitlines() == [long, "http://a/%E2%80%8D%1B/é"]
     assert result.stderr == "3 orphans\n"

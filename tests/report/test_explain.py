@@ -196,7 +196,7 @@ def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(
     with SQLiteIndex(path) as index, Detector(index) as detector:
         detector.check(page(text(1), ONE))
         dropped = detector.check(page(edited(1, 2), TWO))
-        index.ledger.restore_copies([dropped.row or 0])
+        index.ledger.restore([dropped.row or 0])
         assert detector.check(page(edited(1, 2), TWO)).kept
     told = explained(path, ONE, TWO)
     assert "\nThe crawl kept B: its crawl had dropped it and took that back, as no second" in told

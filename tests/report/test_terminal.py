@@ -57,7 +57,7 @@ def evil_index(path: Path) -> Path:
                 tags, depths = (*found.tags, EVIL), (*found.depths, 1)
                 detector.check(replace(found, title=title, text=said, tags=tags, depths=depths))
             detector.close(EVIL)
-        index.ledger.forget_url("http://b.example/4")
+        index.ledger.forget(url="http://b.example/4")
     return path
 
 

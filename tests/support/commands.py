@@ -25,7 +25,7 @@ def small_index(path: Path) -> Path:
                     detector.check(page(edited(number, 2 * seed), f"http://a.example/{number}"))
                     detector.check(page(edited(number, 1), f"http://b.example/{number}"))
                 detector.check(page("", "http://a.example/empty"))
-        index.ledger.forget_url("http://a.example/3")
+        index.ledger.forget(url="http://a.example/3")
         run = index.runs.begin("added", job="dedup add x")
         index.runs.end(run, "interrupted")
     return path
