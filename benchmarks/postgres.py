@@ -218,7 +218,7 @@ def _claim(index: Index, rows: Sequence[Row]) -> None:
     """Add *rows* as crawls do: an entry of the log for each page, and one where some are confirmed."""
     open_rows = [replace(row, outcome=Outcome.PENDING) if row.listed else row for row in rows]
     added = index.store.claim(open_rows, index.store.position(), [b""] * len(rows))
-    kept = [row.id for row in added if row.listed]
+    kept = [number for number, row in zip(added, rows, strict=True) if row.listed]
     for first in range(0, len(kept), TOGETHER):
         index.ledger.confirm(*kept[first : first + TOGETHER])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
-from dedup.index.address import shown_place
+from dedup.index.address import address_of, is_address
 from dedup.model.errors import ConfigError, require_text, shown
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import FieldRule
@@ -48,7 +48,8 @@ class DedupSettings:
             )
         if not self.index:
             raise ConfigError("index ('') must be the path of a file, or an address")
-        shown_place(self.index)  # raises for an address that cannot be read
+        # They raise for an address of another kind, or one that cannot be read.
+        _ = is_address(self.index) and address_of(self.index)
         if "::" in self.ignore:
             raise ConfigError(f"ignore ({shown(self.ignore)}) must select elements")
         if self.ignore:

@@ -57,14 +57,14 @@ class _Commands(click.Group):
 
 def _without_passwords(text: str, given: Sequence[str]) -> str:
     """Return *text* with addresses of indexes as they are shown, wherever they were *given*."""
-    from dedup.index.address import shown_address
+    from dedup.index.address import shown_place
 
     for argument in given:
         if found := _ADDRESS.search(argument):
             address = argument[found.start() :]
             for said in {address, printable(address), repr(address)[1:-1]}:
-                text = text.replace(said, shown_address(address))
-    return _ADDRESS.sub(lambda found: shown_address(found[0]), text)
+                text = text.replace(said, shown_place(address))
+    return _ADDRESS.sub(lambda found: shown_place(found[0]), text)
 
 
 # Types: functions that take what was given.

@@ -63,18 +63,6 @@ def address_of(text: str) -> Address:
     return Address("?".join(filter(None, given)), schema, "?".join(filter(None, shown)))
 
 
-def shown_address(text: str) -> str:
-    """Return the address *text* as messages show it, and nothing of one that cannot be read.
-
-    >>> shown_address("postgresql://crawler:tide@db.example/pages"), shown_address("postgresql://a:b")
-    ('postgresql://crawler@db.example/pages', 'postgresql://...')
-    """
-    try:
-        return address_of(text).name
-    except ConfigError:
-        return "postgresql://..."
-
-
 def _refused(reason: str) -> ConfigError:
     return ConfigError(f"index (postgresql://...) cannot be read: {reason}")
 
@@ -92,8 +80,15 @@ def is_address(place: str | PathLike[str]) -> bool:
 
 
 def shown_place(place: str | PathLike[str]) -> str:
-    """Return *place* as messages show it: an address without its password."""
-    return address_of(str(place)).name if is_address(place) else str(place)
+    """Return *place* as messages show it: an address without its password, or nothing of a wrong one.
+
+    >>> shown_place("postgresql://crawler:tide@db.example/pages"), shown_place("postgresql://a:b")
+    ('postgresql://crawler@db.example/pages', 'postgresql://...')
+    """
+    try:
+        return address_of(str(place)).name if is_address(place) else str(place)
+    except ConfigError:
+        return "postgresql://..."
 
 
 def scheme_of(place: str | PathLike[str]) -> str:

@@ -135,9 +135,10 @@ class Ledger:
         self.doubts.clear()
         found, claimed = [], iter(added)
         for verdict, row, _ in judged:
-            if row and (row := next(claimed, None)) is None:
+            number = next(claimed, None) if row else None
+            if row and number is None:
                 break
-            found.append(replace(verdict, row=row.id if row else None))
+            found.append(replace(verdict, row=number))
         return found
 
     def _judged(

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
@@ -128,7 +127,8 @@ class Replica(Store):
     # Reading the log
 
     def position(self) -> tuple[int, int]:
-        position, stamp = (self.note(READ) or "0 0").split()
+        found = self.fetch("SELECT value FROM meta WHERE name = ?", (READ,))  # as `note`, but faster
+        position, stamp = found[0][0].split() if found else (0, 0)
         return int(position), int(stamp)
 
     def _note(self, position: int, stamp: int, *_: Any) -> None:
@@ -210,12 +210,11 @@ class Replica(Store):
         self._check_run(row)
         return super().add(row, page)
 
-    def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
+    def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[int]:
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))
         assert isinstance(seen, tuple)
         does = [packb([("add", *row.sighting.group, values_of(row))]) for row in rows]
-        added = self._claimed(does, seen, [row.sighting for row in rows], pages)
-        return [replace(row, id=number) for row, number in zip(rows, added, strict=False)]
+        return self._claimed(does, seen, [row.sighting for row in rows], pages)
 
     def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:
         """See `Server.claim`; return the first rows of the new entries after they were done."""

@@ -76,10 +76,10 @@ class Store(SQLiteFile):
     def position(self) -> Hashable:
         """Return up to where a shared store has seen what others have added."""
 
-    def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
+    def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[int]:
         """Add the first of *rows* to which nothing matters that was added and *seen* does not tell of.
 
-        Raises `RunEnded` if others have ended their run.
+        Returns their numbers.  Raises `RunEnded` if others have ended their run.
         """
         raise NotImplementedError
 

@@ -77,10 +77,10 @@ def never_asks_again(index: Index) -> None:
     store: Any = index.store
     checked = store.claim
 
-    def claim(row: Row, _: Any, *rest: Any) -> Row | None:
+    def claim(row: Row, _: Any, *rest: Any) -> int | None:
         sleep(0.05)
         store._read()
-        found: Row | None = checked(row, store.position(), *rest)
+        found: int | None = checked(row, store.position(), *rest)
         return found
 
     store.claim = claim
@@ -188,9 +188,9 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
         store: Any = other.store
         claim = store.claim
 
-        def claim_late(*args: Any) -> Row | None:
+        def claim_late(*args: Any) -> int | None:
             one.ledger.release(row)
-            found: Row | None = claim(*args)
+            found: int | None = claim(*args)
             return found
 
         store.claim = claim_late

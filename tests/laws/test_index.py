@@ -179,9 +179,7 @@ class SameAnswers(RuleBasedStateMachine):
     def restore_copies(self, url: int, place: int, of_run: bool) -> None:
         run = self.slow.runs.all()[-1 - place % len(self.slow.runs.all())].id
         ledgers = self.slow.ledger, self.fast.ledger
-        slow, fast = (
-            it.restore(run=run) if of_run else it.restore(url=URLS[url]) for it in ledgers
-        )
+        slow, fast = (it.restore(run=run) if of_run else it.restore(url=URLS[url]) for it in ledgers)
         assert [row.id for row in fast] == [row.id for row in slow]
 
     @between_questions

@@ -88,7 +88,7 @@ def find_or_add(
     return index.ledger.find_or_add(seen, config, **choices)
 
 
-def claim(index: Index, seen: Sighting, verdict: Verdict, position: Any) -> Row | None:
+def claim(index: Index, seen: Sighting, verdict: Verdict, position: Any) -> int | None:
     """Add what the *verdict* on *seen* says to a shared index, if it still holds; see `Store.claim`."""
     row = Row(0, seen, verdict, Outcome.CONFIRMED, verdict.is_canonical)
     return next(iter(index.store.claim([row], position, [b""])), None)
