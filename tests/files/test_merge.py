@@ -125,7 +125,7 @@ def test_a_url_in_both_is_a_later_version_and_scopes_stay_apart() -> None:
 
 def test_what_a_page_was_kept_beside_has_another_number_here() -> None:
     source = crawled([(text(1, 600), "http://a/"), (edited(1, 80, 600), "http://b/")])
-    source.ledger.forget_url("http://b/")
+    source.ledger.forget(url="http://b/")
     rows = list(merged(crawled([(text(9), "http://c/")]), source).rows())
     assert (rows[2].outcome, rows[2].verdict.nearest) == ("forgotten", rows[1].id)
 
