@@ -204,9 +204,9 @@ class CsvRows(Lines):
         columns, delimiter = self._header()
         self.check_columns(columns)
         csv.field_size_limit(max(MAX_RECORD, csv.field_size_limit()))  # of the whole process
-        lines, number = islice(self.lines(), 1, None), 2
+        lines = islice(self.lines(), 1, None)
         while True:
-            row: list[bytes] = []
+            row: list[tuple[int, bytes]] = []
             problem, payload = "", None
             try:
                 reader = csv.reader(_noted(lines, row), delimiter=delimiter, strict=True)
@@ -216,9 +216,8 @@ class CsvRows(Lines):
             except csv.Error as error:
                 problem = f"is not valid CSV: {error}"
             if problem or (payload and payload[1]):
-                text = b"".join(row)
-                yield Record(f"{self.name}, line {number:,}", text, payload, len(text), problem)
-            number += len(row)
+                text = b"".join(line for _, line in row)
+                yield Record(f"{self.name}, line {row[0][0]:,}", text, payload, len(text), problem)
 
     @staticmethod
     def raw_page(payload: tuple[list[str], list[str]], rule: FieldRule) -> RawPage | None:
@@ -232,11 +231,11 @@ class CsvRows(Lines):
         return raw_page_of(dict(zip(columns, row, strict=True)), rule)
 
 
-def _noted(lines: Iterator[tuple[int, bytes]], row: list[bytes]) -> Iterator[str]:
+def _noted(lines: Iterator[tuple[int, bytes]], row: list[tuple[int, bytes]]) -> Iterator[str]:
     """Yield the text of *lines*, which are noted in *row*, as long as they can be one."""
     size = 0
-    for _, line in lines:
-        row.append(line)
+    for number, line in lines:
+        row.append((number, line))
         size += len(line)
         if size > MAX_RECORD:
             raise csv.Error("a quotation mark or a line end is missing")

@@ -132,17 +132,13 @@ def test_beside_other_threads_nothing_is_forked(monkeypatch: pytest.MonkeyPatch,
     assert adding_module._context().get_start_method() == "spawn"
 
 
-class Broken(Exception):
-    """What interrupts a batch."""
-
-
 def pass_until(index: Index, feed: Path, output: Path, calls: int, config: DedupConfig) -> bool:
     """Go through *feed*, and return whether to its end: until the index was asked about so many pages, then fail in the middle."""
     find_or_add, left = index.ledger.find_or_add_first, iter(range(calls))
 
     def failing(*arguments: Any, **options: Any) -> Any:
         if next(left, None) is None:
-            raise Broken
+            raise ArithmeticError
         return find_or_add(*arguments, **options)
 
     adding = Adding(index, find_feeds([feed], FieldRule()), DedupSettings(config=config), output=output)
@@ -150,7 +146,7 @@ def pass_until(index: Index, feed: Path, output: Path, calls: int, config: Dedup
         patch.setattr(index.ledger, "find_or_add_first", failing)
         try:
             adding.work()
-        except Broken:
+        except ArithmeticError:
             assert not output.exists()
             return False
     return True
