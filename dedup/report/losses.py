@@ -387,7 +387,7 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     """Return a place, of pages with this *title*, as a reader would write it: what differs is "#"."""
     if gaps[0].place.endswith(_CELL):
         return printable(", ".join(gap.shown() for gap in gaps), _LONGEST)
-    own = [[span for span in one.line if span.of != KEPT] for one in examples]
+    own = ["".join(span.text for span in one.line if span.of != KEPT) for one in examples]
     signs = {COPY: _LOST, KEPT: "\1"}
     parts = (
         [" " * at.text.startswith(" ") + signs[at.of] if at.of in signs else at.text for at in one.line]
@@ -397,21 +397,18 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     named = [said for said in found if re.search(r"\w", said)]
     best = max(named, key=lambda said: said.count(_LOST), default="")
     stays = max(("".join(part.split()) for part in best.split(_LOST)), key=len)
-    texts = ["".join("".join(span.text for span in line).split()) for line in own]
-    if _LOST in best and all(stays in text for text in texts):
+    if _LOST in best and all(stays in "".join(text.split()) for text in own):
         return printable("#".join(map(ends_of, best.split(_LOST))), _LONGEST)
-    lost = {" ".join(span.text.strip() for span in line if span.of == COPY) for line in own}
-    if len(own) > 1 and len(lost) == 1:
-        return printable(lost.pop(), _LONGEST)
-    words = [[word for span in line for word in span.text.split()] for line in own]
-    same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
+    lost = [" ".join(span.text.strip() for span in one.line if span.of == COPY) for one in examples]
+    if len(own) > 1 and len({*lost}) == 1:
+        return printable(lost[0], _LONGEST)
+    same = takewhile(lambda some: len(set(some)) == 1, zip(*map(str.split, own), strict=False))
     if prefix := [some[0] for some in same]:
         return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
     heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
     shown = gaps[0]._replace(heading=heading).shown()
     if examples and not (heading if gaps[0].is_line else re.search(r"\w\w+\W+\w\w", shown)):
-        said = " ".join(span.text.strip() for span in examples[0].line if span.of == COPY)
-        shown = f"{' > '.join(gaps[0].place.split('>')[-2:])} “{said}”" + ", …" * (len(examples) > 1)
+        shown = f"{' > '.join(gaps[0].place.split('>')[-2:])} “{lost[0]}”" + ", …" * (len(examples) > 1)
     return printable(shown, _LONGEST)
 
 
