@@ -135,10 +135,11 @@ class Report:
         return self.counts.clusters(self.losses.records, self.losses.texts)
 
     @cached_property
-    def left_out(self) -> dict[str, list[str]]:
-        """What is left out of the selected pages, by host."""
-        found = {printable(host): gaps for host, gaps in left_out(self.index.store).items()}
-        return {host: [*map(printable, found[host])] for host in found if host in self.counts.sites}
+    def left_out(self) -> list[str]:
+        """What is left out of the selected pages, a line for each place, with its host."""
+        found = ((printable(host), places) for host, places in left_out(self.index.store).items())
+        there = ((host, places) for host, places in found if host in self.counts.sites)
+        return [f"{host}: {printable(place)}" for host, places in there for place in places]
 
     @property
     def colour(self) -> str:

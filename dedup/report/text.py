@@ -45,9 +45,8 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield from places(report, most)
     pairs = (map(_url, report.index.rows_of(pair)) for pair in report.copied[:most])
     yield from _listed(report.copied_sentence, map("  like  ".join, pairs), report.copied, most)
-    left_out = [f"{host}: {place}" for host, some in report.left_out.items() for place in some]
     what = "Left out of pages, as it changes at each load (in brackets; see dedup places):"
-    yield from _listed(what, left_out[:most], left_out, most)
+    yield from _listed(what, report.left_out[:most], report.left_out, most)
     yield HEADING, "Runs and sites:"
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
