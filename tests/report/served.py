@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,14 +32,11 @@ def served(path: Path, *options: str) -> Iterator[tuple[str, Callable[..., Answe
             assert found
 
             def ask(path: str = "/", verb: str = "GET", body: Any = None, **headers: str) -> Answer:
-                connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
-                try:
+                with closing(HTTPConnection("127.0.0.1", int(found[1]), timeout=60)) as connection:
                     connection.request(verb, path, body, headers={**headers})
                     answer = connection.getresponse()
                     names = {name.lower(): value for name, value in answer.getheaders()}
                     return Answer(answer.status, answer.read().decode(), names)
-                finally:
-                    connection.close()
 
             yield found[0], ask
         finally:

@@ -40,12 +40,6 @@ def test_shows_the_report_and_what_a_crawl_drops_while_it_runs(path: Path) -> No
         assert not re.findall('<script>alert|<img|href="javascript|\x1b|\u202e', inert)
 
 
-def _token(report: str) -> str:
-    found = re.search(r'data-token="([\w-]{40,})"', report)
-    assert found
-    return found[1]
-
-
 MARK = {"page": "http://b.example/2", "other": "http://a.example/1", "says": "different"}
 
 
@@ -55,8 +49,8 @@ def test_a_mark_is_written_for_the_report_alone(path: Path, monkeypatch: pytest.
     marks.write_text("page,other,says,note\nhttp://x/1,http://x/2,copy,of another index\n", "utf-8")
     index = path.read_bytes()
     with served(path) as (address, ask):
-        sent = {"origin": address.rstrip("/"), "x-dedup-token": _token(ask().text)}
-        evil, token = "http://evil.example", sent["x-dedup-token"]
+        (token,) = re.findall(r'data-token="([\w-]{40,})"', ask().text)
+        sent, evil = {"origin": address.rstrip("/"), "x-dedup-token": token}, "http://evil.example"
         for change in (
             {"host": "evil.example", "origin": evil},
             *({"origin": one} for one in (evil, "null", "")),
