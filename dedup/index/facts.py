@@ -191,7 +191,8 @@ class Facts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._sites, self._then, self._sites_of = Sites(store), Sites(store, 0), ("", 0)
+        self._sites, self._then = Sites(store), Sites(store, 0)
+        self._sites_of: object = None  # what tells when to read them anew
         self._rules: tuple[list[Note], frozenset[str]] = [], frozenset()
 
     def crawl(self, run: int) -> frozenset[int]:
@@ -232,7 +233,7 @@ class Facts:
 
         By the rows *before* one only until the next site is asked for.
         """
-        state = self._store.note(FORGETTING), self._store.undone
+        state = self._store.select(Note, name=FORGETTING), self._store.undone
         if state != self._sites_of:  # what was read then may be forgotten, or was undone
             self._sites, self._then, self._sites_of = Sites(self._store), Sites(self._store, 0), state
         sites = self._sites

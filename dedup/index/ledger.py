@@ -83,7 +83,7 @@ class Ledger:
             try:  # what cannot be asked for cannot have been written
                 with suppress(ValueError), self._store.transaction(writing=True):
                     found = self._store.rows(added, of_it, seen.run, seen.time)
-                    self.take_back([row.id for row in found])
+                    self.release(*(row.id for row in found))
             except IndexUnavailable:
                 self.doubts.append(seen)
                 raise
@@ -219,14 +219,7 @@ class Ledger:
         for number in set(rows).difference(row.id for row in found):
             self._store.row(number)
 
-    def release(self, row: int) -> None:
-        """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
-        with self._store.transaction(writing=True):
-            found = self._store.row(row)
-            if found.outcome is Outcome.PENDING:
-                self._withdraw(found, Outcome.RELEASED)
-
-    def take_back(self, rows: Sequence[int]) -> int:
+    def release(self, *rows: int) -> int:
         """Record that the pages of *rows* were lost after all, as if never seen; return how many."""
         is_any, count = False, 0
         with self._store.transaction(writing=True):

@@ -106,7 +106,7 @@ class Runs:
         stored, after = _read(notes[1:]), sum(_read(notes[:1]))
         kept = "p.run = ? AND p.id > ? AND p.kept AND p.outcome = 'confirmed'"
         rows = [row.id for row in self._store.rows(kept, run, after)]
-        lost = self._ledger.take_back([row for row in rows if row not in stored])
+        lost = self._ledger.release(*(row for row in rows if row not in stored))
         self._store.delete(Note, prefix=_unstored(run))
         if lost:
             self._store.put(Note(_lost(run), _written([self.lost(run) + lost])))
@@ -126,10 +126,6 @@ class Runs:
         """Record that *run* is on *host*: what it keeps of that host is complete on its own."""
         with self._store.transaction(writing=True, beside=True):
             self._store.put(Visit(scope, host, run.id, self._store.last()), renew=False)
-
-    def visits(self) -> list[Visit]:
-        """Return the visits of all runs, in the order of their rows."""
-        return self._store.select(Visit)
 
     def note_gone(self, run: Run, url: str, status: int) -> list[int]:
         """Record that *run* was answered *status*, one of `GONE`, at *url*; return what was kept there.

@@ -139,16 +139,6 @@ class SQLiteFile:
         except (Damaged, UnicodeDecodeError) as error:
             raise IndexUnavailable(f"{self.name}: {damaged(_on_one_line(error))}") from error
 
-    def integrity(self) -> list[str]:
-        """Return what SQLite finds wrong with the file."""
-        with self.errors():
-            found = [line for (line,) in self.connection.execute("PRAGMA integrity_check")]
-            broken = self.connection.execute("PRAGMA foreign_key_check").fetchall()
-        return [line for line in found if line != "ok"] + [
-            f"{table} {row} names a row of {parent} that is not there"
-            for table, row, parent, _ in broken
-        ]
-
     @property
     def is_in_place(self) -> bool:
         """Whether the file that was opened is still the one at its path."""

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from dedup.index import rows as tables
-from dedup.index.rows import AMONG, TELLS_OF_SITE, Group, Note, Pool, Record
+from dedup.index.rows import AMONG, TELLS_OF_SITE, Group, Pool, Record
 from dedup.index.search import Lists, Search
 from dedup.index.sqlite_file import Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable, NoSuchRow
@@ -266,10 +266,6 @@ class Store(SQLiteFile):
         records = tables.RECORDS[kind.__name__]
         return self._found(records, f"{_where(fields)} ORDER BY {records.order}", fields)
 
-    def note(self, name: str) -> str:
-        """Return the text that is kept under *name*, "" for none."""
-        return next((note.value for note in self.select(Note, name=name)), "")
-
     # Stored pages, as `dedup.reading.page.pack` gives them
 
     def keep_page(self, row: int, page: bytes) -> None:
@@ -305,7 +301,11 @@ class Store(SQLiteFile):
 
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""
-        problems = self.integrity()
+        with self.errors():
+            found = [line for (line,) in self.connection.execute("PRAGMA integrity_check")]
+            broken = self.connection.execute("PRAGMA foreign_key_check").fetchall()
+        problems = [line for line in found if line != "ok"]
+        problems += [f"{of} {row} names a row of {to} that is not there" for of, row, to, _ in broken]
         self.connection.text_factory = _text_of
         try:
             with self.transaction(writing=False), self.errors():

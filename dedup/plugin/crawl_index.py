@@ -261,7 +261,7 @@ class Fates(NamedTuple):
                 ledger.confirm(*at.rows(kept))
         if lost := [row for row, is_kept in self.kept.items() if not is_kept]:
             with at.index.store.transaction(writing=True):
-                ledger.take_back(at.rows(lost))
+                ledger.release(*at.rows(lost))
                 ledger.restore(at.rows(row for row, _ in self.copies))
         return True
 

@@ -15,7 +15,7 @@ from dedup.index.notes import REMOVED, all_answers, last_seen
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, numbers, of_dry_runs
 from dedup.model.errors import counted, printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
-from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, crawl_of
+from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, Visit, crawl_of
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.noise import Line, lines_of
 from dedup.reading.tokens import tokens
@@ -126,7 +126,7 @@ class Changes:
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
-        visits = [visit.after for visit in self.index.runs.visits() if visit.run in self.crawl]
+        visits = [visit.after for visit in self.index.store.select(Visit) if visit.run in self.crawl]
         after, unchanged, copies = min(visits, default=0), set[int](), set[int]()
         last, own = dict[int, int](), dict[int | None, int]()
         for glance in self.index.store.glances(after):

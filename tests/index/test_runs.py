@@ -38,7 +38,6 @@ def test_a_pending_canonical_is_compared_with_until_it_is_released(index: Index)
         copy = add(index, run, f"http://b/{is_pending}", text(1))
         assert copy.standing
         assert copy.standing.is_pending is is_pending
-    index.ledger.release(number(first))  # what is settled stays as it is
     add(index, run, "http://p/", text(2))
     index.ledger.release(number(other))
     confirmed, released, orphaned = Outcome.CONFIRMED, Outcome.RELEASED, Outcome.ORPHANED
@@ -101,8 +100,8 @@ def test_a_confirmed_page_that_is_taken_back_was_never_seen(index: Index) -> Non
     add(index, run, "http://b/", text(1))
     pending = add(index, run, "http://c/", text(2))
     rows = [number(first), number(pending)]
-    assert index.ledger.take_back(rows) == 2
-    assert index.ledger.take_back(rows) == 0
+    assert index.ledger.release(*rows) == 2
+    assert index.ledger.release(*rows) == 0
     assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED, Outcome.RELEASED]
     assert add(index, run, "http://d/", text(1)).reason is Reason.NEW
 
@@ -114,7 +113,7 @@ def test_what_it_replaced_stands_again(index: Index) -> None:
     second = index.runs.begin("spider")
     updated = add(index, second, "http://a/", edited(1, 60), confirmed=True)
     assert updated.reason is Reason.UPDATED
-    index.ledger.take_back([number(updated)])
+    index.ledger.release(number(updated))
     assert [row.listed for row in index.rows()] == [True, False]
 
 

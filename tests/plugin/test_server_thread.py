@@ -13,8 +13,9 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 
 from dedup import PostgresIndex
+from dedup.index.rows import Note
 from dedup.model.errors import IndexUnavailable, ServerAway
-from dedup.model.verdict import Outcome, Row
+from dedup.model.verdict import Outcome, Row, Visit
 from dedup.plugin import crawl_index, server_thread
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
@@ -356,7 +357,7 @@ async def test_a_run_that_goes_on_for_another_one_is_on_the_host_of_the_page_tha
     await asked(judge, 1, "http://b/0")
     await judge.close("finished")
     with PostgresIndex(address) as index:
-        assert [visit.host for visit in index.runs.visits() if visit.run == 2] == ["", "a", "b"]
+        assert [visit.host for visit in index.store.select(Visit) if visit.run == 2] == ["", "a", "b"]
 
 
 @pytest.mark.parametrize("at", ["begin", "hold"])
@@ -383,7 +384,7 @@ async def test_a_server_that_goes_away_as_another_run_begins_is_not_missed(
         assert (await asked(judge, 1, "http://a/1")).kept
     server.is_away = False
     await until(lambda: not thread._outage)
-    assert detector.index.store.note(f"unstored.{detector.run.id}.{0:012}")
+    assert detector.index.store.select(Note, name=f"unstored.{detector.run.id}.{0:012}")
     await judge.close("finished")
     assert "index_errors" not in judge.counts.own()
 
