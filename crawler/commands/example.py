@@ -12,6 +12,8 @@ from scrapy.exceptions import UsageError
 
 from crawler.example import served
 
+PORT = 8765
+
 
 class Command(BaseRunSpiderCommand):
     """Serves the example site on 127.0.0.1 and crawls it with the spider `site`."""
@@ -24,7 +26,7 @@ class Command(BaseRunSpiderCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--serve", action="store_true", help="only serve the site, until Ctrl-C")
-        parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765)")
+        parser.add_argument("--port", type=int, default=PORT, help=f"port to serve on (default: {PORT})")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)

@@ -4,8 +4,8 @@ import doctest
 import os
 import re
 import shutil
+import socket
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,25 +14,25 @@ from threading import Timer
 from typing import Any, Self
 
 import pytest
-from filelock import FileLock
 from scrapy.settings import Settings
 from sybil import Document, Example, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
 import dedup
+from crawler.commands.example import PORT
 from dedup import plugin
 from dedup.plugin.addon import read_settings
 from dedup.settings import PREFIX, setting_names
 from tests.support.crawling import ROOT, environment, wait_until
 
-_SERVED = "exec 3< <(scrapy example --serve 2>/dev/null); read -r <&3; {}; end=$?; kill $!; (exit $end)"
+_SERVED = "exec 3< <(scrapy example --serve 2>/dev/null); read -r _ url _ <&3; {}; end=$?; kill $!; (exit $end)"
 # What makes or changes an environment, and what is left of it where there is one already.
 STAND_INS = {
     **dict.fromkeys(("cd scrapy-dedup", "make test", "source .venv/bin/activate"), "true"),
     **dict.fromkeys((f"pip install {it}" for it in ('".[fast]"', "rjieba", "./scrapy-dedup")), "true"),
     "git clone https://github.com/scrapy-dedup/scrapy-dedup": "true",
     "make crawl": "scrapy example",
-    "scrapy dedup try https://example.com/": _SERVED.format("scrapy dedup try http://127.0.0.1:8765/"),
+    "scrapy dedup try https://example.com/": _SERVED.format("scrapy dedup try $url"),
     "(cd scrapy-dedup && scrapy example --serve) &": "scrapy example --serve &",
     # The reader has no project: the settings of this one would not be theirs.
     "scrapy runspider museum.py": "rm scrapy.cfg; scrapy runspider museum.py",
@@ -84,7 +84,8 @@ def _plain(text: str) -> str:
 class Shell:
     """Runs commands one by one, each of which must end with 0; one that ends in ``&`` goes on."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int) -> None:
+        self._port = port
         shutil.copy(ROOT / "scrapy.cfg", folder)
         (folder / ".venv").symlink_to(sys.prefix)
         own = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -105,6 +106,7 @@ class Shell:
         """Run the commands of a block; return what went wrong, None for nothing."""
         for command in commands(str(example.parsed)):
             line = STAND_INS.get(command.line, command.line)
+            line = line.replace("scrapy example", f"scrapy example --port {self._port}")
             if line.endswith("&"):
                 self._begin(line, command.output)
                 continue
@@ -169,14 +171,20 @@ def files(document: Document) -> list[tuple[int, str, str]]:
 
 @pytest.mark.parametrize("document", documents_to_run())
 def test_a_document_holds(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with FileLock(Path(tempfile.gettempdir()) / "scrapy-dedup-documents.lock"), Shell(tmp_path) as shell:
+    """On another port than it says: that one may be taken, also by another document."""
+    (folder := tmp_path / "reader").mkdir()
+    monkeypatch.chdir(folder)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    copy = tmp_path / document.name
+    copy.write_text(document.read_text("utf-8").replace(str(PORT), str(port)), "utf-8")
+    with Shell(folder, port) as shell:
         parsers = (
             lambda text: [Region(at, at + 1, parsed, shell.write) for at, *parsed in files(text)],
             CodeBlockParser("console", shell.evaluate),
             PythonCodeBlockParser(doctest_optionflags=doctest.ELLIPSIS),
         )
-        parsed = Sybil(parsers).parse(document)
+        parsed = Sybil(parsers).parse(copy)
         for example in parsed.examples():
             example.evaluate()
     shown = {key: value for key, value in parsed.namespace.items() if key.startswith(PREFIX)}
