@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from scrapy.crawler import Crawler as ScrapyCrawler
@@ -21,9 +21,10 @@ from dedup.index.server import Entry, Server
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome
 from tests.crawls.test_server_away import CONTENTS, UNIQUE, begun, delivered, wait_for_rows
+from tests.plugin.crawls import Staged, page, stored
 from tests.support import postgres
 from tests.support.commands import run
-from tests.support.crawling import KNOBS, Crawl
+from tests.support.crawling import KNOBS, Crawl, wait_until
 from tests.support.disks import fill, mounted
 
 Do = Callable[[postgres.Server], object]
@@ -249,23 +250,41 @@ def test_a_worker_that_is_stopped_under_the_lock(
     tmp_path: Path, own_server: postgres.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one goes on with a draft until the server takes the lock from the one that is silent."""
-    (tmp_path / "other").mkdir()
-    of_both = {"DEDUP_CRAWL": "one"}
-    knobs = {"dedup.index.ledger._TRIES": 0, "dedup.index.server.SILENCE": 10.0}
-    stops = {"EXTENSIONS": {"tests.index.test_server_faults.StopsUnderTheLock": 0}, KNOBS: knobs}
-    stops |= {"STOP": str(flag := tmp_path / "stop"), "DOWNLOAD_DELAY": 0.7}  # it has pages left by then
-    stopped = begun(tmp_path, own_server, **of_both, **stops)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    other = begun(tmp_path / "other", own_server, **of_both, **QUICK, DOWNLOAD_DELAY=0.8)
-    for crawl in (stopped, other):
-        crawl.wait_for("Crawled (200)", 3)
-    flag.touch()
-    done = other.finish()
-    held = "another process held the index for too long; end one that is stopped$"
-    assert_told(done, f"{DRAFT}{held}", BACK)
-    stopped.send(signal.SIGCONT)
-    late = stopped.finish()
+    of_both = {"DEDUP_INDEX": own_server.address(), "DEDUP_CRAWL": "one"}
+    stops: dict[str, Any] = {"EXTENSIONS": {"tests.index.test_server_faults.StopsUnderTheLock": 0}}
+    stops |= {"STOP": str(flag := tmp_path / "stop")}
+    stops[KNOBS] = {"dedup.index.ledger._TRIES": 0, "dedup.index.server.SILENCE": 12.0}
+    waits = {
+        "dedup.plugin.crawl_index.LONGEST_ANSWER": 1.5,
+        "dedup.plugin.server_thread._PAUSE_TIMES": 1,
+    }
+    (there := tmp_path / "other").mkdir()
+    stopped = Staged(tmp_path, flag, of_both | stops)
+    other = Staged(there, flag, of_both | {KNOBS: waits}, ends=20_000)
+    for own, crawl in ((100, stopped), (200, other)):
+        stages = ([own + first, *range(first, first + 4)] for first in (0, 4, 8))
+        crawl.start(*([page(n, n) for n in stage] for stage in stages))
+        crawl.do(0)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert stopped.running
+    assert other.running
+    try:
+        flag.touch()
+        stopped.begin(1)
+        wait_until(lambda: not flag.exists())
+        other.do(1)
+        other.running.wait_for("The server is back")
+        other.begin(2)
+        done = other.finish()
+        held = "another process held the index for too long; end one that is stopped$"
+        assert_told(done, f"{DRAFT}{held}", BACK)
+        stopped.running.send(signal.SIGCONT)
+        stopped.begin(2)
+        late = stopped.finish()
+    finally:
+        for running in (stopped.running, other.running):
+            running.send(signal.SIGKILL)
     assert_told(late)  # its connection is made anew, and what was lost with the other is told again
     with PostgresIndex(own_server.address()) as index:
         assert index.problems() == []
-    assert delivered(done) + delivered(late) == Counter(CONTENTS[:UNIQUE])
+    assert stored(done) + stored(late) == Counter([*range(12), 100, 104, 108, 200, 204, 208])

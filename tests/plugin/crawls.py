@@ -104,6 +104,7 @@ class Staged:
     index: Path
     settings: dict[str, Any] = field(default_factory=dict)
     most_gathered: int = 1  # so many records of pages are committed together
+    ends: int = 10_000  # the number of the page that ends the first stage
     running: Running | None = None
 
     def start(self, *stages: Sequence[dict[str, Any]]) -> None:
@@ -112,7 +113,7 @@ class Staged:
             first, *rest = stage
             marks = {"after": str(self._mark("go", number)), "waits": str(self._mark("end", number - 1))}
             items += [{**first, **marks}, *rest]
-            items.append(page(10_000 + number, 10_000 + number))
+            items.append(page(self.ends + number, self.ends + number))
         items[-1]["reached"] = str(self._mark("end", len(stages) - 1))
         settings: dict[str, Any] = {"DEDUP_INDEX": str(self.index), "DEDUP_TEXT_FIELDS": "text"}
         settings |= {KNOBS: {WAIT: 2, MOST_GATHERED: self.most_gathered}, "ITEM_PIPELINES": PIPELINES}
