@@ -9,7 +9,8 @@
 # make docs     builds the documentation in build/docs; a warning is an error
 # make oldest   runs the tests of what asks Scrapy on the oldest one
 # make lint     runs the linters; make types runs the type checker
-# make check    runs lint, types, docs, test, slow, oldest and bench
+# make tests    runs those of test and slow in one go, which takes less time than both
+# make check    runs lint, types, docs, tests, oldest and bench
 # make audit    looks for known vulnerabilities in the installed packages; needs a network
 # make workflows  runs the linters of the workflows; needs a network
 VENV ?= .venv
@@ -21,31 +22,37 @@ BIN = $(VENV)/bin
 INSTALL = -m pip install --disable-pip-version-check --no-compile
 # Tests spend as much time waiting for crawls as computing.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 HISTORIES ?= 500
 # Some containers set it: each of the many processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # What of the plugin asks Scrapy for anything that changes from release to release.
-WITH_SCRAPY = $(addprefix tests/plugin/test_,feeds.py middlewares.py pages.py pipeline.py probes.py requests.py \
+WITH_SCRAPY = $(addprefix tests/plugin/test_,feeds.py middlewares.py pages.py pipeline.py requests.py \
 	stats.py tracking.py url_rules.py) \
+	$(addprefix tests/plugin/test_probes.py::test_,copies_are_dropped_whatever_moves_on_them \
+	nothing_is_asked_twice_in_vain a_site_that_refuses_is_asked_no_more a_failed_request_is_as_if_not_made \
+	what_a_stopped_crawl_could_not_check_is_told_and_kept_by_the_next) \
 	$(addprefix tests/crawls/test_,recrawl.py runs.py)
 # What the compiled code is made of.
 COMPILED := setup.py dedup/native/__init__.py $(wildcard dedup/native/*.pyx)
 
-.PHONY: crawl test slow nightly search bench gates cover docs oldest lint types check audit workflows
+.PHONY: crawl test slow tests nightly search bench gates cover docs oldest lint types check audit workflows
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
 
 # Nearly all files of tests live for a second: in memory, where it has room for 2 GB.
-test oldest: export PYTEST_DEBUG_TEMPROOT ?= $(shell df -k /dev/shm 2> /dev/null | awk '$$4 > 2e6 { print $$6 }' | tail -n 1)
+test tests oldest: export PYTEST_DEBUG_TEMPROOT ?= $(shell df -k /dev/shm 2> /dev/null | awk '$$4 > 2e6 { print $$6 }' | tail -n 1)
 
 test: $(VENV)/test
 	$(PYTEST) -m "not slow" --ignore tests/benchmarks
 
 slow: $(VENV)/dev
 	$(PYTEST) -m "slow and not nightly" --ignore tests/benchmarks
+
+tests: $(VENV)/dev
+	$(PYTEST) -m "not (slow and nightly)" --ignore tests/benchmarks
 
 nightly: $(VENV)/dev
 	$(PYTEST) -m slow --ignore tests/benchmarks
@@ -80,7 +87,7 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-check: lint types docs test slow oldest bench
+check: lint types docs tests oldest bench
 
 audit: $(VENV)/dev
 	$(BIN)/python $(INSTALL) --quiet --group audit

@@ -1,12 +1,10 @@
 import atexit
 import os
-import re
 import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,27 +30,9 @@ settings.register_profile("long", _COMMON, max_examples=1000)
 settings.load_profile("quick")
 
 
-# Tests that share what takes long to make (a crawl), or a port: one worker has all of a group.
-# Not by `xdist_group`: what xdist 3.8 makes of that pytest 9.2 does not see.
-GROUPS = re.compile("tests/documentation/test_examples.py::test_a_document|tests/index/test_clients.py")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
-    if config.option.markexpr == "not slow":  # nobody shares anything, and any worker may have any test
-        return None
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            group = GROUPS.match(nodeid)
-            return group[0] if group else nodeid
-
-    return Scheduling(config, log)
-
-
-def pytest_sessionstart() -> None:
-    start()
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if session.config.getoption("dist", "no") == "no":  # or its workers do
+        start()
 
 
 def pytest_unconfigure() -> None:
