@@ -205,9 +205,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", range(len(KINDS)), ids=[kind.__name__ for kind in KINDS])
-@pytest.mark.parametrize("number", range(len(OPTIONS)), ids=list(OPTIONS))
+# In half of them each spider meets each pipeline and each option meets three spiders and more.
+COMBINATIONS = [
+    pytest.param(
+        kind,
+        number,
+        id=f"{name}-{KINDS[kind].__name__}",
+        marks=[pytest.mark.slow, *[pytest.mark.nightly] * ((kind + number // 5) % 2)],
+    )
+    for number, name in enumerate(OPTIONS)
+    for kind in range(len(KINDS))
+]
+
+
+@pytest.mark.parametrize(("kind", "number"), COMBINATIONS)
 def test_each_content_comes_once_however_it_is_crawled(tmp_path: Path, kind: int, number: int) -> None:
     option, settings = list(OPTIONS.items())[number]
     common: dict[str, Any] = {"CONCURRENT_REQUESTS": 2}  # Python's server has five in its queue

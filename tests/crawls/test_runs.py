@@ -2,21 +2,19 @@
 
 import json
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dedup import SQLiteIndex
-from dedup.index.sqlite_file import BUSY_TIMEOUT
 from dedup.model.verdict import Outcome
 from tests.crawls.test_recrawl import crawled, document
 from tests.plugin.crawls import dedup, item, items, urls
-from tests.support.crawling import EXPLORED, crawl, scrapy, serving, started
+from tests.support.crawling import EXPLORED, KNOBS, crawl, scrapy, serving, started
 from tests.support.pages import edited, text
 
 PAGES = "tests.plugin.spiders.OneItemAPage"
@@ -60,7 +58,7 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
     pages |= {"/": document(text(50, 300), *articles), "/only": document(text(9))}
     # Far down, so that all other callbacks have ended when it is met.
     pages |= {"/a4": document(text(4), "/copy"), "/copy": document(text(0), "/only", "/a1")}
-    settings: dict[str, Any] = {"DEDUP_ACTION": "skip", "KNOBS": {EXPLORED: 0}}
+    settings: dict[str, Any] = {"DEDUP_ACTION": "skip", KNOBS: {EXPLORED: 0}}
     with serving(pages) as url:
         done = crawled(tmp_path, url, **settings)
         assert len(done.items) == 6
@@ -78,29 +76,18 @@ def test_what_is_wanted_back_is_kept_from_then_on(tmp_path: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, seconds: float) -> Iterator[None]:
-    """Hold the write lock of the index for so long, from another connection."""
-
-    def hold() -> None:
-        with sqlite3.connect(path, isolation_level=None) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            taken.set()
-            time.sleep(seconds)
-            connection.execute("COMMIT")
-
-    taken = threading.Event()
-    thread = threading.Thread(target=hold)
-    thread.start()
-    taken.wait()
-    yield
-    thread.join()
+def locked(path: Path) -> Iterator[None]:
+    """Hold the write lock of the index, from another connection."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
 
 
 @pytest.mark.slow
 def test_an_index_that_is_locked_from_the_start_is_one_clear_error(tmp_path: Path) -> None:
     contents = {"contents": json.dumps([text(0)])}
     crawl(tmp_path, PAGES, {}, contents)
-    with locked(tmp_path / "pages.db", BUSY_TIMEOUT + 5):
+    with locked(tmp_path / "pages.db"):
         refused = crawl(tmp_path, PAGES, {}, contents)
     assert "another process held the index for too long" in refused.log.strip().splitlines()[-1]
     assert "Error caught on signal handler" not in refused.log  # the spider was not even opened
@@ -112,7 +99,7 @@ def test_a_locked_index_does_not_stop_the_crawl(tmp_path: Path) -> None:
     settings = {**SLOW, "DOWNLOAD_DELAY": 0.1}
     running = started(tmp_path, PAGES, settings, contents)
     running.wait_for("Deduplicating into")
-    with locked(tmp_path / "pages.db", 20):
+    with locked(tmp_path / "pages.db"):
         begin = time.monotonic()
         done = running.finish()
         assert time.monotonic() - begin < 20

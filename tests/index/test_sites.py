@@ -217,7 +217,7 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     FAULTS[fault](monkeypatch)
     with pytest.raises(AssertionError):
-        check_law(tmp_path, range(120))
+        check_law(tmp_path, range(69, 120))  # the first one shows what few do
 
 
 @pytest.mark.usefixtures("short")

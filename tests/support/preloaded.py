@@ -8,6 +8,8 @@ from importlib import import_module
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, SPIDER_MIDDLEWARES_BASE
 
+from dedup import Page, fingerprint
+
 with warnings.catch_warnings():
     warnings.simplefilter("error", ScrapyDeprecationWarning)
     for name in (
@@ -22,5 +24,7 @@ with warnings.catch_warnings():
     ):
         with suppress(ModuleNotFoundError):  # each release of Scrapy has others
             import_module(name)
+
+fingerprint(Page.from_text("汉字"))  # reads the tables of Chinese words
 
 assert "twisted.internet.reactor" not in sys.modules
