@@ -74,20 +74,14 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         yield HEADING, f"Copies differ from the pages kept in {found}{some}:"
     for number, place in enumerate(losses.places[:most], 1):
         yield TITLE, f"  {number}. {place}"
-        for example in place.examples:
-            if shown := _differing(example):
-                yield LOSS, f"     {shown}"
+        yield from ((LOSS, f"     {said}") for said in map(_differing, place.examples) if said)
         for example in place.examples[:1]:
             yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
     yield from _more(losses.places, most)
     rows = report.index.rows_of(report.scattered[:most])
     told = (line for row in rows for line in (_url(row), f"  {report.told_elsewhere(row)}"))
-    yield from _listed(
-        f"Copies whose lost words stand on other kept pages ({len(report.scattered):,}):",
-        told,
-        report.scattered,
-        most,
-    )
+    what = f"Copies whose lost words stand on other kept pages ({len(report.scattered):,}):"
+    yield from _listed(what, told, report.scattered, most)
 
 
 def _url(row: Row) -> str:
@@ -201,10 +195,10 @@ def summary(
     lines = [_sum(counts, run)]
     if parked := counts["not_visited"]:
         lines.append(f"{parked:,} not visited (addresses: see not-visited.jsonl)")
-    lines += said
     if counts["seen"] and counts["seen"] == counts["not_judged"]:
         why = "the index failed, see above" if counts["index_errors"] else unjudged
         lines.append(f"NOTHING WAS JUDGED: {why or 'no fields with a page or a text were found'}")
+    lines += said
     lines += _lost(lost, index.runs.lost(run.id), run)
     if earlier := counts["dropped_for_earlier_run"]:
         repeating = counted(earlier, "copy repeats a page", "copies repeat pages")
