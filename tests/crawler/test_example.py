@@ -119,12 +119,6 @@ def test_bad_arguments_get_one_clear_line(arguments: list[str], message: str) ->
     assert "Traceback" not in done.stderr
 
 
-def test_the_example_command_serves_and_crawls(tmp_path: Path) -> None:
-    done = scrapy("example", "--port", "0", "-s", f"DEDUP_INDEX={tmp_path / 'pages.db'}")
-    assert done.returncode == 0
-    assert SUMMARY in done.stderr
-
-
 def test_the_example_command_says_when_its_port_is_taken(site: str) -> None:
     done = scrapy("example", "--port", str(urlsplit(site).port))
     assert done.returncode == 2

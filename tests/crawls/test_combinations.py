@@ -206,15 +206,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 # In half of them each spider meets each pipeline and each option meets three spiders and more.
+MARKS = ([pytest.mark.slow], [pytest.mark.slow, pytest.mark.nightly])
 COMBINATIONS = [
-    pytest.param(
-        kind,
-        number,
-        id=f"{name}-{KINDS[kind].__name__}",
-        marks=[pytest.mark.slow, *[pytest.mark.nightly] * ((kind + number // 5) % 2)],
-    )
-    for number, name in enumerate(OPTIONS)
-    for kind in range(len(KINDS))
+    pytest.param(kind, at, id=f"{name}-{one.__name__}", marks=MARKS[(kind + at // 5) % 2])
+    for at, name in enumerate(OPTIONS)
+    for kind, one in enumerate(KINDS)
 ]
 
 

@@ -62,11 +62,13 @@ def test_the_end_of_a_run_releases_what_is_pending_and_orphans_what_leaned_on_it
     assert [(r.ending, r.ended is None) for r in index.runs.all()] == [("shutdown", False)]
 
 
-def test_a_released_update_leaves_the_old_version(index: Index) -> None:
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_a_released_update_leaves_the_old_version(index: Index, *, confirmed: bool) -> None:
     first = add(index, index.runs.begin("s"), "http://a/", text(1), confirmed=True)
-    update = add(index, index.runs.begin("s"), "http://a/", text(2))
+    update = add(index, index.runs.begin("s"), "http://a/", text(2), confirmed=confirmed)
     assert update.reason is Reason.UPDATED
     index.ledger.release(number(update))
+    assert [row.listed for row in index.rows()] == [True, False]
     assert add(index, index.runs.begin("s"), "http://b/", text(1)).canonical == first.row
 
 
@@ -104,17 +106,6 @@ def test_a_confirmed_page_that_is_taken_back_was_never_seen(index: Index) -> Non
     assert index.ledger.release(*rows) == 0
     assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED, Outcome.RELEASED]
     assert add(index, run, "http://d/", text(1)).reason is Reason.NEW
-
-
-def test_what_it_replaced_stands_again(index: Index) -> None:
-    first = index.runs.begin("spider")
-    add(index, first, "http://a/", text(1), confirmed=True)
-    index.runs.end(first, "finished")
-    second = index.runs.begin("spider")
-    updated = add(index, second, "http://a/", edited(1, 60), confirmed=True)
-    assert updated.reason is Reason.UPDATED
-    index.ledger.release(number(updated))
-    assert [row.listed for row in index.rows()] == [True, False]
 
 
 @pytest.mark.parametrize("stored", [(), (0,), (0, 2), (0, 1, 2)])

@@ -89,13 +89,6 @@ def test_a_mistake_is_refused(arguments: list[object], code: int, message: str) 
     assert (done.exit_code, message in done.output) == (code, True)
 
 
-def test_a_report_that_fails_leaves_the_old_file(index: Path, tmp_path: Path) -> None:
-    output = tmp_path / "dropped.csv"
-    output.write_text("precious")
-    assert run("report", index, "--format", "csv", "--run", 9, "--output", output).exit_code == 1
-    assert [path.read_text() for path in tmp_path.glob("*dropped*")] == ["precious"]
-
-
 def test_forget_takes_a_run_a_url_or_an_age(index: Path) -> None:
     assert run("forget", "HTTP://a/2#x", index).output == "1 row is forgotten.\n"
     assert run("forget", index, "--run", 1).output == "2 rows are forgotten.\n"

@@ -91,20 +91,6 @@ def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
         assert run("explain", one, urls[2], path).output.endswith(f"  {end}\n")
 
 
-def test_explain_of_a_copy_for_print_says_that_the_site_decided(tmp_path: Path) -> None:
-    """It is too little like the page kept to be its copy by the two alone."""
-    framed, path = "<title>{0}</title><p>" + text(90) + "</p><p>{1}</p><p>{2}", tmp_path / "printed.db"
-    table = "<title>{}</title><table><tr><td><ul><li><section><p>{}</p>"
-    said = [(f"Text {number}", text(number, 100), text(40 + number, 30)) for number in range(1, 30)]
-    pages = [*(framed.format(*one) for one in said), table.format(*said[0])]
-    urls = [f"http://a.example/{number}" for number in range(len(pages))]
-    prints = [Page.from_html(html, url=url) for html, url in zip(pages, urls, strict=True)]
-    judged(path, *prints, store_pages=False)
-    output = run("explain", urls[-1], path).output
-    assert f"kept     {urls[0]}  (row 1, run 1)" in output
-    assert f"  {BY_SITE}\n" in output
-
-
 def test_explain_of_each_time_a_page_was_seen(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = run("explain", "http://a.example/1", stored).output
     assert output.startswith("http://a.example/1  (row 5, run 2)\n")
