@@ -27,7 +27,7 @@ RUNNING_OPTIONS = {"shell", "allow_pickle"}
 # Where a dotted path that the operator gave is loaded; it may run anything.
 LOADERS = {
     *("plugin/changes", "plugin/feeds", "cli/__init__", "plugin/__init__", "__init__"),
-    *("index/__init__", "plugin/addon"),  # by constant names
+    *("index/__init__", "plugin/addon", "cli/options"),  # by constant names
 }
 FETCHING_MODULES = {
     *("aiohttp", "ftplib", "httpx", "requests", "smtplib", "socket", "ssl", "telnetlib", "urllib3"),
