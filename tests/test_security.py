@@ -35,10 +35,6 @@ FETCHING_MODULES = {
 }
 
 
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).with_suffix("").as_posix()
-
-
 def nodes(paths: list[Path]) -> Iterator[tuple[Path, ast.AST]]:
     assert paths
     for path in paths:
@@ -60,7 +56,8 @@ def test_nothing_runs_what_it_is_given() -> None:
 def test_dotted_paths_are_loaded_where_settings_are_read() -> None:
     for path, node in nodes(SOURCES):
         if isinstance(node, ast.Name) and node.id in {"import_module", "load_object"}:
-            assert name_of(path).removeprefix("dedup/") in LOADERS, (path, node.lineno)
+            name = path.relative_to(ROOT).with_suffix("").as_posix()
+            assert name.removeprefix("dedup/") in LOADERS, (path, node.lineno)
 
 
 def test_dedup_has_nothing_to_fetch_with() -> None:

@@ -27,12 +27,6 @@ def paths(done: Crawl) -> list[str]:
     return sorted("/" + item["url"].split("/", 3)[3] for item in done.items)
 
 
-def small_site() -> dict[str, str]:
-    pages = {"/a": 2, "/a?print": 2, "/b": 3, "/c": 4}
-    shown = {path: document(text(number)) for path, number in pages.items()}
-    return {"/": document(text(1), *pages), **shown}
-
-
 def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) -> None:
     with serving({"/old": "/new", "/older": "/old", "/new": document(text(2))}) as url:
         starts = f"{url}new {url}old {url}older"
@@ -76,7 +70,9 @@ def test_a_start_page_that_is_linked_to_is_delivered_once(tmp_path: Path, source
 
 @pytest.mark.parametrize("settings", [{}, {"DEDUP_SCOPE": "global"}], ids=str)
 def test_a_moved_site_is_delivered_unless_told_not_to(tmp_path: Path, settings: dict[str, str]) -> None:
-    with serving(small_site()) as url:
+    pages = {"/a": 2, "/a?print": 2, "/b": 3, "/c": 4}
+    shown = {path: document(text(number)) for path, number in pages.items()}
+    with serving({"/": document(text(1), *pages), **shown}) as url:
         crawled(tmp_path, url, **settings)
         moved = url.replace("127.0.0.1", "localhost")
         done = crawled(tmp_path, moved, **settings)

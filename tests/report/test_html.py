@@ -23,9 +23,9 @@ from tests.support.crawling import ROOT
 from tests.support.pages import checked, edited, page, text, told_elsewhere
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> Path:
-    return honest_index(tmp_path / "pages.db")
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return honest_index(tmp_path_factory.mktemp("honest") / "pages.db")
 
 
 def found(report: str, path: str) -> list[Any]:
