@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import takewhile
 from secrets import token_hex
 from sys import maxsize
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from dedup.index.notes import OF_RULES, UrlRules
 from dedup.index.rows import IS_PENDING, IS_WANTED_BACK, Group, Note, numbers
 from dedup.index.store import IN_RANGE, Store
-from dedup.model.fingerprint import Sighting
 from dedup.model.urls import with_or_without_www
 from dedup.prints.fingerprinter import Sampled, positions, sampled
 from dedup.rule.match import Counted, Flags, SiteContext, is_common
@@ -221,29 +219,17 @@ class Facts:
         given = scope, *with_or_without_www(host)
         return bool(self._store.fetch(f"SELECT 1 FROM visits WHERE {where}", given))
 
-    def site(
-        self,
-        seen: Sighting,
-        runs: frozenset[int] | None,
-        dry_runs: frozenset[int],
-        before: int | None,
-        own: Sequence[bytes] = (),
-    ) -> Site:
-        """Return what is known of the site of *seen*; see `Site`.
-
-        By the rows *before* one only until the next site is asked for.
-        """
+    def sites(self, before: int | None) -> Sites:
+        """Return what is known of all sites, by the rows *before* one only until it is asked again."""
         state = self._store.select(Note, name=FORGETTING), self._store.undone
         if state != self._sites_of:  # what was read then may be forgotten, or was undone
             self._sites, self._then, self._sites_of = Sites(self._store), Sites(self._store, 0), state
-        sites = self._sites
-        if before is not None:
-            if before < self._then.before:  # of rows that ascend each is read once
-                self._then = Sites(self._store, before)
-            sites = self._then
-            sites.before = before
-        told = [np.sort(sampled(one)) for one in own]
-        return Site(sites, seen.group, (seen.host,), runs, dry_runs, told, cache(sites.renew))
+        if before is None:
+            return self._sites
+        if before < self._then.before:  # of rows that ascend each is read once
+            self._then = Sites(self._store, before)
+        self._then.before = before
+        return self._then
 
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""

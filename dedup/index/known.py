@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from sys import maxsize
 from typing import Any
 
-from dedup.index.facts import Facts
+import numpy as np
+
+from dedup.index.facts import Facts, Site
 from dedup.index.notes import REMOVED, answers
 from dedup.index.rows import IS_WANTED_BACK, LAST_RUN, MET_AGAIN, STANDS, Pool, numbers, of_dry_runs
 from dedup.index.store import Store
@@ -16,7 +18,7 @@ from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.marks import Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
-from dedup.prints.fingerprinter import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig, sampled
 from dedup.rule.decide import Past
 from dedup.rule.match import SiteContext, nearness, told_by
 from dedup.urls.rule import is_one_address
@@ -72,14 +74,15 @@ class Known:
         With *before* only rows before that one count.
         """
         self.asks_site = True
-        if config.unchanged == "keep":
-            return self.facts.site(self.sighting, self.crawl, self.dry_runs, before)
-        was = "p.kept AND p.reason = 'new' AND p.outcome = 'confirmed' AND p.id < ?"
-        is_met = self.sighting.is_named and self._latest
-        rows = self._rows(was, before or maxsize, order="p.id DESC", limit=MOST_OF_KEY) if is_met else ()
+        seen, rows = self.sighting, iter(list[Row]())
+        runs = self.crawl if config.unchanged == "keep" else None
+        if runs is None and seen.is_named and self._latest:
+            was = "p.kept AND p.reason = 'new' AND p.outcome = 'confirmed' AND p.id < ?"
+            rows = self._rows(was, before or maxsize, order="p.id DESC", limit=MOST_OF_KEY)
         prints = (row.sighting.fingerprint for row in rows)
-        own = [told_by(one.sample, one.traits) for one in prints]
-        return self.facts.site(self.sighting, None, self.dry_runs, before, own)
+        own = [np.sort(sampled(told_by(one.sample, one.traits))) for one in prints]
+        sites = self.facts.sites(before)
+        return Site(sites, seen.group, (seen.host,), runs, self.dry_runs, own, cache(sites.renew))
 
     def _rows(self, more: str, *values: Any, **how: Any) -> Iterator[Row]:
         return self.store.rows(f"{self._same} AND {more}", self._scope, self._name, *values, **how)

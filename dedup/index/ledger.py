@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from dedup.index.notes import read_notes
 from dedup.index.rows import AMONG, IS_PENDING, IS_THERE, LONE, OF_URL, Note, apart, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
-from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.fingerprint import Sighting
 from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import Outcome, Reason, Row, Verdict
@@ -283,12 +283,6 @@ class Ledger:
             outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
             if outcome is not row.outcome:
                 self._settle(row, outcome)
-
-    def reprint(self, prints: Mapping[int, Fingerprint]) -> None:
-        """Give rows other fingerprints: what stands in the noise of their site is left out by now."""
-        with self._store.transaction(writing=True):
-            for row, fingerprint in prints.items():
-                self._store.reprint(row, fingerprint)
 
     def obey(self, exceptions: Exceptions) -> None:
         """Give listed rows with a stored page what tells it apart by *exceptions*, if these are new.

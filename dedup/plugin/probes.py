@@ -579,7 +579,8 @@ def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: D
     store = at.index.store
     with store.transaction(writing=True):
         here = dict(zip(at.rows(prints), prints, strict=True))
-        at.index.ledger.reprint({row: prints[name] for row, name in here.items()})
+        for row, name in here.items():
+            store.reprint(row, prints[name])
         for row in store.pages([row for row, name in here.items() if name in pages]):
             store.keep_page(row, pack(pages[here[row]]))
 

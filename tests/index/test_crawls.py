@@ -531,8 +531,8 @@ def test_what_is_one_text_since_changes_are_known_comes_once(index: Index, *, is
     """Two addresses of one page were kept before that was known; then nothing of them changes."""
     with crawling(index) as crawl:
         rows = [crawl.see(url, text(1) + noise).row for url, noise in ((P, ""), (Q, " " + text(2)))]
-        masked = crawl.detector.fingerprint(page(text(1), P))
-        index.ledger.reprint({row: masked for row in rows if row})
+        for row in rows:
+            index.store.reprint(row or 0, crawl.detector.fingerprint(page(text(1), P)))
     for _ in range(2):
         with crawling(index) as crawl:
             found = []

@@ -166,7 +166,7 @@ def test_a_row_with_another_fingerprint_is_found_by_that_one_only(index: Index) 
     run = index.runs.begin("spider")
     row = number(add(index, run, "http://a/", text(1), confirmed=True))
     before, other = index.row(row), fingerprint(page(text(2)))
-    index.ledger.reprint({row: other})
+    index.store.reprint(row, other)
     assert index.row(row) == replace(before, sighting=replace(before.sighting, fingerprint=other))
     assert add(index, run, "http://b/", text(1)).reason is Reason.NEW
     assert add(index, run, "http://c/", edited(2)).canonical == row

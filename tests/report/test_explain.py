@@ -161,7 +161,7 @@ def test_of_a_page_kept_in_place_of_another_that_is_said(path: Path) -> None:
     assert f"  kept     {ONE}" in told
     put_counter(path)
     with SQLiteIndex(path) as index:
-        index.ledger.reprint({2: index.row(1).sighting.fingerprint})
+        index.store.reprint(2, index.row(1).sighting.fingerprint)
         assert Report(index).copied == [], "its crawl had not met what it is a copy of by now"
     assert "by now" not in explained(path, near.url).replace("known by now", "")
 
@@ -211,7 +211,7 @@ def test_pages_kept_that_would_be_copies_by_now_are_counted_as_explain_says(path
         assert Report(index).copied == []
     put_counter(path)
     with SQLiteIndex(path) as index:
-        index.ledger.reprint({2: index.row(1).sighting.fingerprint})
+        index.store.reprint(2, index.row(1).sighting.fingerprint)
     explanation = explained(path, TWO)
     now = "judged again by today's settings, without what is known by now to change at each load"
     unknown = f"{ONE}: not all that changes at each load was known then."
