@@ -44,6 +44,7 @@ class Lists:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.version = 0  # of the file, as others have changed it
         self.clear()
 
     def clear(self) -> None:
@@ -53,7 +54,7 @@ class Lists:
         # Every listed row from the first of these on, which are the newest.
         self._newest = deque[tuple[int, int, int, bool, int]](maxlen=_LATEST)
         self._read_to: tuple[int, int] | None = None  # the last row, and the last entry of `relisted`
-        self.is_behind = True  # whether there may be more by now
+        self._read_at = 0, -1  # which version, and after how many changes of its own
 
     def sketches(self, rows: Sequence[int]) -> list[bytes]:
         """Return the sketches of *rows*: most rows are ruled out by that, and nothing else is read."""
@@ -74,9 +75,9 @@ class Lists:
         """Return the simhashes *field* of a scope."""
         if len(self._sketches) > _MOST_SKETCHES:
             self._sketches.clear()
-        if self.is_behind:
+        if self._read_at != (now := (self.version, self.connection.total_changes)):
             self._read_on()
-            self.is_behind = False
+            self._read_at = now
         name = field, scope
         if name not in self._lists:
             self._lists[name] = Simhashes(self._read(field, scope))

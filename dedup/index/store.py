@@ -46,7 +46,6 @@ class Store(SQLiteFile):
 
     def __init__(self, path: str | PathLike[str] | None, **how: Any) -> None:
         self._scopes: dict[Group, int] = {}
-        self._changes: int | None = None
         self.began, self.ended = SQLiteFile.began, SQLiteFile.ended  # a replica may be opened again
         super().__init__(path, tables.SCHEMA, **how)
         self.connection.create_function("apart", 2, _apart, deterministic=True)
@@ -60,13 +59,10 @@ class Store(SQLiteFile):
             self._scopes.clear()
             self._lists.clear()
             self.undone += 1
-            self._changes = None
 
     def _look_around(self) -> None:
         # It changes when another connection has changed the file.
-        ((changes,),) = self.connection.execute("PRAGMA data_version")
-        self._lists.is_behind |= changes != self._changes
-        self._changes = changes
+        ((self._lists.version,),) = self.connection.execute("PRAGMA data_version")
 
     @property
     def is_shared(self) -> bool:
@@ -130,7 +126,6 @@ class Store(SQLiteFile):
 
     def _do_add(self, kind: str, scope: str, values: Sequence[Any]) -> int:
         group = self.scope((kind, scope), create=True)
-        self._lists.is_behind = True
         given = next(self._numbers), group, *values[1:]
         return self.connection.execute(tables.insert(values[0]), given).lastrowid or 0
 
@@ -140,11 +135,9 @@ class Store(SQLiteFile):
 
     def _do_list(self, number: int, listed: bool) -> None:
         self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
-        self._lists.is_behind = True
 
     def _do_reprint(self, values: Sequence[Any]) -> None:
         self.connection.execute(tables.REPRINT, values)
-        self._lists.is_behind = True
 
     def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> None:
         records = tables.RECORDS[kind]
