@@ -205,9 +205,7 @@ class Server:
     def wait_at_most(self, seconds: float) -> None:
         """Let no statement take longer than that, from now on."""
         self._timeout = seconds
-        if self._connection is not None and not self._connection.closed:
-            with self.errors():
-                self._limit_session(self._connection)
+        self.close()  # a connection is limited when it is made
 
     def close(self) -> None:
         """Close the connection."""
@@ -239,17 +237,14 @@ class Server:
             self._is_pooled = session != connection.info.backend_pid
             if self._is_pooled:
                 connection.prepare_threshold = None
-            self._limit_session(connection)
+            if self._timeout is not None:
+                connection.patience = self._timeout + _MARGIN
+                if not self._is_pooled:
+                    connection.execute(self._limits("SET"))
         except BaseException:
             connection.close()
             raise
         return connection
-
-    def _limit_session(self, connection: Connection) -> None:
-        if self._timeout is not None:
-            connection.patience = self._timeout + _MARGIN
-            if not self._is_pooled:
-                connection.execute(self._limits("SET"))
 
     def _limits(self, how: str) -> str:
         most = int(1000 * (self._timeout or 0))
@@ -280,15 +275,14 @@ class Server:
                 raise IndexUnavailable(f"{self.name}: {why}")
             with self.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
                 found = self._meta() or self._make()  # another client may have been faster
-        if not (version := found.get("version", "")).isdecimal():
+        version, name = found.get("version", ""), found.get("id")
+        if not (version.isdecimal() and name):
             raise IndexUnavailable(f"{self.name}: the tables in this schema are not those of an index")
         if int(version) != SCHEMA_VERSION:
             raise IndexUnavailable(
                 f"{self.name} has schema version {version}, this release reads {SCHEMA_VERSION}; "
                 "use that release, or another DEDUP_INDEX"
             )
-        if not (name := found.get("id")):
-            raise IndexUnavailable(f"{self.name}: the index has lost its id; restore a dump")
         return name
 
     def _meta(self) -> dict[str, str] | None:

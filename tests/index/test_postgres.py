@@ -343,8 +343,7 @@ def test_a_connection_that_was_cut_before_it_was_limited_is_made_anew(address: s
         store: Any = index.store
         ((session,),) = store._server.execute("SELECT pg_backend_pid()")
         connection.execute("SELECT pg_terminate_backend(%s, 10000)", (session,))
-        with pytest.raises(ServerAway):
-            store.wait_at_most(10)
+        store.wait_at_most(10)
         assert index.runs.begin("s").id == 1
 
 
