@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import pytest
@@ -238,7 +239,8 @@ class StopsUnderTheLock:
         def stop(log: Server, does: bytes, *, rows: int) -> Entry:
             if flag.exists():
                 flag.unlink()
-                os.kill(os.getpid(), signal.SIGSTOP)
+                # To this thread: another one may be slow to take it, and this one would go on.
+                signal.pthread_kill(get_ident(), signal.SIGSTOP)
             return append(log, does, rows=rows)
 
         Server.append = stop  # type: ignore[method-assign, assignment]
