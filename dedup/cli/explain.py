@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from math import inf
 from os.path import commonprefix, isfile
 from pathlib import Path
@@ -61,7 +62,9 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         again = why.Again(there, read.config)
         rows = _rows_at(there, what, is_needed=_URL.fullmatch(what) is not None)[::-1]
         _show_rows(again, rows)
-        if not any(map(why.repeated, rows[:_MOST_ROWS])):
+        # What is unchanged shares the fate of what its URL had shown.
+        said = (row for row in rows if row.verdict.reason is not Reason.UNCHANGED)
+        if not any(map(why.repeated, islice(said, 1))):
             newest = _newest(rows) if rows else None
             page = again.print_of(newest) if newest else _asked(there, what, read)
             _show_near(again, page, newest)

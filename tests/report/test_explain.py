@@ -252,6 +252,16 @@ def test_of_a_page_that_none_is_like_the_nearest_is_named_and_how_far_off_it_is(
     assert re.search(rf"\n +\d+ +0  10 of 90 words \(\d+\) +not alike +{ONE}  \(row 1, run 1\)\n$", told)
 
 
+def test_of_a_page_kept_now_the_nearest_are_named_though_its_url_had_shown_a_copy(tmp_path: Path) -> None:
+    path, said = tmp_path / "pages.db", text(1, 90)
+    assert not judged(path, page(said, ONE), page(said, TWO))[-1].kept
+    assert "Pages kept that are like it" not in explained(path, TWO)
+    assert judged(path, page(edited(1, 40, 90), TWO), unchanged="drop")[-1].kept
+    for _ in range(2):
+        assert "Pages kept that are like it, have" in explained(path, TWO)
+        assert not judged(path, page(edited(1, 40, 90), TWO), unchanged="drop")[-1].kept
+
+
 def test_one_number_is_told_of_a_page_wherever_it_is_told(tmp_path: Path) -> None:
     """Counted where both texts are stored, else about: in explain, terminal, browser and exports."""
     for stores, number in ((True, "12 of 300 words"), (False, r"about \d+ of 300 words")):
