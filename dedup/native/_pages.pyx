@@ -929,13 +929,13 @@ cdef uint8_t kind_of_token(const uint8_t* token, size_t length) noexcept nogil:
     # Nothing but one or two digits, and none or two letters.
     if digits <= 2 and number_end == digits and not begin and length == digits + letters and letters != 1:
         return DAY if 0 < day < 32 else NUMBER
-    # Between points a number has three digits; a date or a version has fewer.
-    return CODE if points else NUMBER
+    # Between points a number has three digits; a date or a version has fewer.  No counter has seven, an id has.
+    return CODE if points or digits == length >= 7 else NUMBER
 
 def kind_of(str token not None):
     """Return what *token* is in a pair of them: clocks and hexadecimal identifiers are others on each visit.
 
-    >>> [kind_of(token) for token in "sea gw8704 18.5*7.5 31.5.2026 2026 31st 1.200.500 #639 12:30pm 3fa9c0".split()]
+    >>> [kind_of(token) for token in "sea gw8704 31.5.2026 9783130427 2026 31st 1.200.500 #639 12:30pm 3fa9c0".split()]
     [5, 4, 4, 4, 3, 2, 1, 1, 0, 0]
     """
     data = token.encode("utf-8", "replace")

@@ -440,12 +440,17 @@ def _is_edit(  # noqa: PLR0917
 
 
 def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float) -> bool:
-    """Return whether *page* has hardly a word of its own, and is one of many under its title."""
+    """Return whether *page* has hardly a word of its own, and is one of many under its title.
+
+    Or its title and text name something, and those of *kept* something else.
+    """
     if own >= RECORD_WORDS and site.pages >= COMMON_PAGES:
         return False
     if page.left_out:  # which may have told it from others
         return True
-    if not has_same_title(kept, page) or title_in(page.traits) == prints.UNTITLED:
+    if not has_same_title(kept, page):
+        return len(prints.other_names(kept.traits, page.traits)) > 0
+    if title_in(page.traits) == prints.UNTITLED:
         return False
     return int(site.seen(title_in(page.traits))[0]) >= VERSIONS
 

@@ -92,7 +92,7 @@ def kind_of(token: str) -> int:
         return CODE
     if ":" in token:
         return IN_NO_PAIR
-    other = CODE if re.search(r"\.[0-9]{1,2}\.", token) else NUMBER
+    other = CODE if re.search(r"\.[0-9]{1,2}\.", token) or re.fullmatch("[0-9]{7,}", token) else NUMBER
     return DAY if re.fullmatch("(0?[1-9]|[12][0-9]|3[01])([A-Za-z]{2})?", token) else other
 
 

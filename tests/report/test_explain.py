@@ -252,7 +252,9 @@ def test_of_a_page_that_none_is_like_the_nearest_is_named_and_how_far_off_it_is(
     assert re.search(rf"\n +\d+ +0  10 of 90 words \(\d+\) +not alike +{ONE}  \(row 1, run 1\)\n$", told)
 
 
-def test_of_a_page_kept_now_the_nearest_are_named_though_its_url_had_shown_a_copy(tmp_path: Path) -> None:
+def test_of_a_page_kept_now_the_nearest_are_named_though_its_url_had_shown_a_copy(
+    tmp_path: Path,
+) -> None:
     path, said = tmp_path / "pages.db", text(1, 90)
     assert not judged(path, page(said, ONE), page(said, TWO))[-1].kept
     assert "Pages kept that are like it" not in explained(path, TWO)

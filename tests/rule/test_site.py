@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import product as combined
 from random import Random
 
 import pytest
@@ -184,7 +185,9 @@ def test_a_number_is_no_counter_where_it_is_known_what_changes(size: int, *, is_
     assert sum(kept) == (20 if is_left_out else 2)
 
 
-@pytest.mark.parametrize(("code", "kept"), [("SS{}1", 40), ("rev{}", 40), ("{}c0ffee", 0)])
+@pytest.mark.parametrize(
+    ("code", "kept"), [("SS{}1", 40), ("rev{}", 40), ("978313{}", 40), ("{}c0ffee", 0)]
+)
 def test_a_product_with_a_code_of_its_own_is_kept(code: str, kept: int) -> None:
     socket = "Part {} socket outlet of two pins packed by the dozen"
     others = [*texts(Random(5)), ("Socket", socket.format("none"))]
@@ -206,6 +209,16 @@ def test_what_is_new_again_and_again_is_no_edit(title: str, record: str, kept: i
     life = f"{words(Random(4), 240)} a print"
     pages = [(title.format(n), f"{life} {record.format(n)}") for n in range(10, 50)]
     assert sum(kept_among([*texts(Random(6), 30), ("Works", life)], pages)) == kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_notices_of_one_wording_are_kept_each_value_of_which_others_have(seed: int) -> None:
+    rng = Random(seed)
+    values = [[words(rng, 2) for _ in range(6)] for _ in range(3)]
+    said = "the {} branch is closed on {} because of {} while all others are open as usual"
+    found = rng.sample([*combined(*values)], 100)
+    pages = [(f"{one[0]} hours", said.format(*one)) for one in found]
+    assert sum(kept_among(texts(rng, 10), pages)) >= 80  # but for the second under a title
 
 
 def test_what_stands_on_a_page_that_was_dropped_is_kept_with_the_next_one() -> None:
