@@ -71,8 +71,6 @@ class Shingles:
 def _summed(hashes: Sampled, counts: Tallies) -> tuple[Sampled, Tallies]:
     order = hashes.argsort(kind="stable")
     hashes, counts = hashes[order], counts[order]
-    if not len(hashes):
-        return hashes, counts
     starts = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1])))
     return hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16)
 
