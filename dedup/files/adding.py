@@ -25,7 +25,7 @@ from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
 from dedup.index.detector import Detector, are_small
-from dedup.index.ledger import PageToRecord
+from dedup.index.known import PageToRecord
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Sighting
 from dedup.model.urls import host_of, valid

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 
 from dedup.index.index import Index, SQLiteIndex
-from dedup.index.ledger import PageToRecord
+from dedup.index.known import PageToRecord
 from dedup.model.errors import RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.verdict import DRY_RUN, Reason, Run, Verdict

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from sys import maxsize
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from dedup.index.notes import REMOVED, answers
 from dedup.index.rows import IS_WANTED_BACK, LAST_RUN, MET_AGAIN, STANDS, Pool, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.fingerprint import Fingerprint, Sighting
-from dedup.model.marks import Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
 from dedup.prints.fingerprinter import DedupConfig, sampled
@@ -30,11 +29,29 @@ MOST_OF_KEY = 50  # with so many things of one key, a page is compared with the 
 _VISITS = 5  # what one of so many last visits showed is no news
 
 
-class Known:
-    """What *store* knows of the page of *sighting*; its own versions are rows of other crawls."""
+class PageToRecord(NamedTuple):
+    """A page to be judged and recorded; *page* is stored with its row, for `Index.page_of`.
 
-    def __init__(self, store: Store, facts: Facts, sighting: Sighting) -> None:
-        self.store, self.facts, self.sighting = store, facts, sighting
+    A page that repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no
+    row, and it can be asked about again when the row that its standing names is settled.  What
+    *is_restored* is kept, whatever it repeats.  *siblings* are the rows of the same response, where that
+    was requested by the URL of the page: if another request of this run gave it before, it is `updated`,
+    or else `unchanged` and dropped.
+    """
+
+    sighting: Sighting
+    page: bytes = b""
+    is_restored: bool = False
+    siblings: Collection[int] | None = None
+    wait_for: Collection[int] = ()
+
+
+class Known(Past):
+    """What *store* knows of the page *asked* about; its own versions are rows of other crawls."""
+
+    def __init__(self, store: Store, facts: Facts, asked: PageToRecord, config: DedupConfig) -> None:
+        self.store, self.facts, self.asked, self.config = store, facts, asked, config
+        self.sighting = sighting = asked.sighting
         self.crawl = facts.crawl(sighting.run)
         self.dry_runs = self.crawl if sighting.is_dry else frozenset[int]()
         self.asks_site = False  # whether it was asked what is known of the site of the page
@@ -46,36 +63,14 @@ class Known:
         filled = f" AND p.{column} != ''" if sighting.is_named else ""
         self._same = f"{self._of_group} AND p.{column} = ?{filled}"
 
-    def past(
-        self, config: DedupConfig, *, is_restored: bool = False, siblings: Collection[int] | None = None
-    ) -> Past:
-        """Return what `decide` asks about; the other arguments are those of `Ledger.find_or_add`."""
-        versions = self.versions()
-        return Past(
-            versions=versions,
-            again=None if siblings is None else self._again(siblings),
-            candidates=lambda: self.candidates(config),
-            standing=partial(self.standing, reach=config.scope),
-            rivals=self.rivals,
-            is_restored=is_restored or self._is_restored(versions),
-            site=lambda: self.site(config),
-            is_own_address=lambda url: bool(self._own_addresses([url])),
-            dropped=self._dropped,
-            originals=lambda: self.originals(config.exceptions),
-            is_stranger=self._strangers(config.exceptions),
-            is_gone=self._is_gone,
-            is_back=self._is_back,
-            flip=self._flip,
-        )
-
-    def site(self, config: DedupConfig, before: int | None = None) -> SiteContext:
+    def site(self, before: int | None = None) -> SiteContext:
         """Return what is on other pages of its site that this crawl, or with *unchanged* any, delivers.
 
         With *before* only rows before that one count.
         """
         self.asks_site = True
         seen, rows = self.sighting, iter(list[Row]())
-        runs = self.crawl if config.unchanged == "keep" else None
+        runs = self.crawl if self.config.unchanged == "keep" else None
         if runs is None and seen.is_named and self._latest:
             was = "p.kept AND p.reason = 'new' AND p.outcome = 'confirmed' AND p.id < ?"
             rows = self._rows(was, before or maxsize, order="p.id DESC", limit=MOST_OF_KEY)
@@ -94,11 +89,8 @@ class Known:
 
     # Own versions
 
+    @cached_property
     def versions(self) -> list[Version]:
-        """Return the own versions of the last earlier run that this crawl has not met again yet.
-
-        If none of them is a canonical that shows the same, those of any earlier run that do are added.
-        """
         seen = self.sighting
         if not seen.is_named:
             return self._still_shown(()) if seen.seen_on is not None else []
@@ -155,7 +147,7 @@ class Known:
             return "p.token_digest = ?", page.token_digest
         return "p.body_digest = ?", page.body_digest
 
-    def _flip(self) -> tuple[int, Canonical, bool] | None:
+    def flip(self) -> tuple[int, Canonical, bool] | None:
         rows = list(self._rows(f"{STANDS} AND {self._others}", order=LAST_RUN, limit=_VISITS))
         listed = list(self._rows(f"p.listed AND {self._others}", limit=2))
         if len(listed) != 1 or len({row.sighting.run for row in rows}) < len(rows):
@@ -166,11 +158,11 @@ class Known:
             return None
         return rows[shown.index(True)].origin, listed[0].as_canonical(), shown[0]
 
-    def _again(self, siblings: Collection[int]) -> Version | None:
-        """Return what this crawl has kept of the same URL by an earlier request, None for nothing.
-
-        Where that gave several items, or shows what was kept before, it is the one that shows the same.
-        """
+    @cached_property
+    def again(self) -> Version | None:
+        """The version of `Past`; where a response has several items, the one that shows the same."""
+        if (siblings := self.asked.siblings) is None:
+            return None
         # The latest come first: where they are of earlier runs, this crawl has none.
         if all(row.sighting.run < min(self.crawl) for row in self._latest):
             return None
@@ -210,8 +202,7 @@ class Known:
 
     # What is gone
 
-    def _is_gone(self, canonical: Canonical) -> bool:
-        """Return whether the address of *canonical* was asked for since it was seen, and is gone."""
+    def is_gone(self, canonical: Canonical) -> bool:
         key = url_key(canonical.url)
         if not (key and (found := answers(self.store, key))):
             return False
@@ -219,8 +210,7 @@ class Known:
         last = self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=1)
         return all(max(found) > row.sighting.run for row in last)
 
-    def _is_back(self) -> bool:
-        """Return whether the page has come back: it was gone, moved or a copy at its last visit."""
+    def is_back(self) -> bool:
         key, latest = self.sighting.url_key, self._latest
         runs = [row.sighting.run for row in latest]
         if not runs or runs[0] in self.crawl:
@@ -243,9 +233,9 @@ class Known:
             without -= {row.verdict.canonical for row in self._rows(met, order="+p.id")}
         return Pool(self.sighting.group, frozenset(without), self.dry_runs)
 
-    def candidates(self, config: DedupConfig) -> Iterable[Candidates]:
+    def candidates(self) -> Iterable[Candidates]:
         """Return what the page may repeat, in the order of `nearness`; with a key, all of that key."""
-        seen, store = self.sighting, self.store
+        seen, store, config = self.sighting, self.store, self.config
         if not seen.item_key:
             return store.candidates(seen.fingerprint, self.pool(), config)
         rows = {row.id: row for row in self._rows("p.listed", order="p.id DESC", limit=MOST_OF_KEY)}
@@ -262,7 +252,6 @@ class Known:
         return [Candidates(canonicals, len(canonicals))]
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
-        """Return the others in the cluster of *canonical* that the page is compared with."""
         members = list(self.store.rows("p.represents = ?", canonical.cluster))
         if canonical.cluster != canonical.id:
             members.append(self.store.row(canonical.cluster))
@@ -272,12 +261,14 @@ class Known:
         others = [row for row in members if pool.has(row) and row.sighting.item_key == key]
         return [row.as_canonical() for row in others if row.id != canonical.id]
 
+    def is_own_address(self, url: str) -> bool:
+        return bool(self._own_addresses([url]))
+
     def _own_addresses(self, urls: Iterable[str]) -> list[str]:
         own, harmless = self.sighting.url_key, self.facts.harmless()
         return [url for url in urls if is_one_address(own, url, harmless)]
 
-    def _dropped(self) -> Iterator[tuple[Fingerprint, Canonical]]:
-        """Yield what the page showed at each address when it was last dropped as a copy, and of what."""
+    def dropped(self) -> Iterator[tuple[Fingerprint, Canonical]]:
         seen = self.sighting
         if not seen.url_key:
             return
@@ -293,40 +284,39 @@ class Known:
                 if canonical.listed:
                     yield row.sighting.fingerprint, canonical.as_canonical()
 
-    def originals(self, exceptions: Exceptions) -> list[Canonical]:
-        """Return the canonicals that were kept at the URLs that the page is said to be a copy of."""
-        seen = self.sighting
+    def originals(self) -> list[Canonical]:
+        seen, said = self.sighting, self.config.exceptions
         found: list[Canonical] = []
-        for key in exceptions.originals(seen.url_key) if exceptions.copies else ():
+        for key in said.originals(seen.url_key) if said.copies else ():
             listed = self.store.rows(f"{self._of_group} AND {_AT} AND p.listed", self._scope, key)
             rows = [row for row in listed if row.sighting.item_key == seen.item_key]
             found += [row.as_canonical() for row in reversed(rows)]
         return found
 
-    def _strangers(self, exceptions: Exceptions) -> Callable[[Canonical], bool]:
-        """Return what tells whether a canonical is a page that this one is said to differ from.
+    def is_stranger(self, canonical: Canonical) -> bool:
+        keys, rows = self._strangers
+        if not keys:
+            return False
+        return url_key(canonical.url) in keys or not rows.isdisjoint((canonical.id, canonical.cluster))
 
-        This also holds for a canonical that such a page was dropped for: it stands in that page's place.
-        """
-        if not exceptions.different or not (keys := exceptions.strangers(self.sighting.url_key)):
-            return lambda _: False
-        rows: set[int] = set()
+    @cached_property
+    def _strangers(self) -> tuple[Collection[str], set[int]]:
+        """The URLs of pages that this one is said to differ from, and the rows that stand for these."""
+        said, rows = self.config.exceptions, set[int]()
+        keys = said.strangers(self.sighting.url_key) if said.different else ()
         for key in keys:
             for row in self.store.rows(f"p.scope = ? AND {_AT}", self._scope, key):
                 rows |= {row.id, row.verdict.canonical or row.id}
-        return lambda canonical: (
-            url_key(canonical.url) in keys or not rows.isdisjoint((canonical.id, canonical.cluster))
-        )
+        return keys, rows
 
     # How another page stands
 
-    def standing(self, canonical: Canonical, *, reach: str = "") -> Standing | None:
+    def standing(self, canonical: Canonical) -> Standing | None:
         """Return how *canonical* stands in the crawl, None where it does not.
 
         It stands if the crawl has kept it or met it again.  On a host that the crawl has not visited it
-        stands too if pages of all spiders are compared (*reach* is the scope), or if no crawl but
-        `dedup add` kept it, unless a later crawl has finished without it.  For one that visits nothing,
-        everything stands.
+        stands too if pages of all spiders are compared, or if no crawl but `dedup add` kept it, unless a
+        later crawl has finished without it.  For one that visits nothing, everything stands.
         """
         facts = self.facts
         by_itself = Standing(canonical.id, canonical.run, canonical.is_pending)
@@ -338,7 +328,7 @@ class Known:
         if not facts.has_visited(self.crawl):
             return by_itself
         # The site may have moved: its user has nothing of it in what this crawl delivers.
-        if reach == "spider" and facts.has_visited(frozenset((canonical.run,))):
+        if self.config.scope == "spider" and facts.has_visited(frozenset((canonical.run,))):
             return None
         is_visited = facts.is_visited(self.sighting.scope, canonical.host, self.crawl)
         if is_visited or self._was_missed(canonical):
@@ -363,11 +353,13 @@ class Known:
         )
         return self.facts.is_visited(self.sighting.scope, canonical.host, [run for (run,) in later])
 
-    def _is_restored(self, versions: Sequence[Version]) -> bool:
+    @cached_property
+    def is_restored(self) -> bool:
         """Whether somebody wants back what it shows, or what was there before it changed."""
         wanted, page = self.restored(), self.sighting.fingerprint
-        is_shown = any(row.as_version(row).shows(page) for row in wanted)
-        return is_shown or (bool(wanted) and not any(version.shows(page) for version in versions))
+        if self.asked.is_restored or any(row.as_version(row).shows(page) for row in wanted):
+            return True
+        return bool(wanted) and not any(version.shows(page) for version in self.versions)
 
     def restored(self) -> list[Row]:
         """Return the rows of the same identity that somebody wants back."""

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from dedup.index.facts import Facts
-from dedup.index.known import Known
+from dedup.index.known import Known, PageToRecord
 from dedup.index.notes import read_notes
 from dedup.index.rows import AMONG, IS_PENDING, IS_THERE, LONE, OF_URL, Note, apart, numbers, of_dry_runs
 from dedup.index.store import Store
@@ -29,6 +29,7 @@ from dedup.rule.decide import decide
 _APART, _TOGETHER = "marks.apart", 200
 _TRIES = 2  # so often somebody asks without a lock before others have to wait
 _DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"  # and its page stands
+_ANYWHERE = DedupConfig(scope="global")  # where it does not matter by which rules a page is judged
 # The open rows of a run, of which few rows are open, and all its rows.
 PENDING_OF_RUN = f"{IS_PENDING} AND +p.run = ?"
 _UNSEEN = (
@@ -37,23 +38,6 @@ _UNSEEN = (
 )
 
 _Judged = tuple[Verdict, Row | None, bytes]  # with the row to add, unless it waits, and the page
-
-
-class PageToRecord(NamedTuple):
-    """A page to be judged and recorded; *page* is stored with its row, for `Index.page_of`.
-
-    A page that repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no
-    row, and it can be asked about again when the row that its standing names is settled.  What
-    *is_restored* is kept, whatever it repeats.  *siblings* are the rows of the same response, where that
-    was requested by the URL of the page: if another request of this run gave it before, it is `updated`,
-    or else `unchanged` and dropped.
-    """
-
-    sighting: Sighting
-    page: bytes = b""
-    is_restored: bool = False
-    siblings: Collection[int] | None = None
-    wait_for: Collection[int] = ()
 
 
 class Ledger:
@@ -193,14 +177,13 @@ class Ledger:
             added = self._store.add(dropped)
             return replace(added.verdict, row=added.id)
 
-    def known(self, sighting: Sighting) -> Known:
+    def known(self, sighting: Sighting, config: DedupConfig = _ANYWHERE) -> Known:
         """Return what is known about the page of *sighting*."""
-        return Known(self._store, self.facts, sighting)
+        return Known(self._store, self.facts, PageToRecord(sighting), config)
 
     def _verdict(self, asked: PageToRecord, config: DedupConfig) -> tuple[Verdict, Known]:
-        known = self.known(asked.sighting)
-        past = known.past(config, is_restored=asked.is_restored, siblings=asked.siblings)
-        return decide(asked.sighting.fingerprint, past, config), known
+        known = Known(self._store, self.facts, asked, config)
+        return decide(asked.sighting.fingerprint, known, config), known
 
     # Settling
 

@@ -568,7 +568,7 @@ def _repeats(kept: Fingerprint, page: Fingerprint, seen: Sighting, host: str, at
     to be another version, or it has no new words.
     """
     with at.index.store.transaction(writing=False):
-        site = at.index.ledger.known(seen).site(at.config).beside(host)
+        site = at.index.ledger.known(seen, at.config).site().beside(host)
         if not match(kept, page, at.config, site).is_duplicate:
             return False
         is_text = own_words(seen.fingerprint, site) >= EDIT_WORDS

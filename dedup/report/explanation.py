@@ -124,7 +124,7 @@ class Again:
         """Return how many words the page of *row* may lose, and how many it has, by a *finding*."""
         page = self.print_of(row)
         if finding == rule.MUCH:
-            site = self.index.ledger.known(row.sighting).site(self.config, row.id)
+            site = self.index.ledger.known(row.sighting, self.config).site(row.id)
             return int(rule.not_much(page, site)), rule.own_words(page, site)
         return int(rule.allowed_words(page, self.config)), page.words
 
@@ -136,7 +136,7 @@ class Again:
     def _judge(self, row: Row, page: Fingerprint) -> Callable[[Fingerprint, str], Match]:
         """Return what judges *page*, that of *row*, beside one kept before on a host."""
         page = replace(page, left_out=row.sighting.host in self.hosts)
-        site = self.index.ledger.known(row.sighting).site(self.config, row.id)
+        site = self.index.ledger.known(row.sighting, self.config).site(row.id)
 
         def judged(kept: Fingerprint, host: str) -> Match:
             with self.index.store.transaction(writing=False):
@@ -167,13 +167,13 @@ class Again:
         if row.sighting.host not in self.hosts or not row.listed or row.verdict.represents:
             return None
         seen, judge = row.sighting, self._judge(row, row.sighting.fingerprint)
-        known = self.index.ledger.known(seen)
+        known = self.index.ledger.known(seen, self.config)
         strangers = self.config.exceptions.strangers(url_key(seen.url))
-        for found in known.candidates(self.config):
+        for found in known.candidates():
             for kept in found.canonicals:
                 is_other = kept.id < row.id and url_key(kept.url) not in (seen.url_key, *strangers)
                 if is_other and judge(kept.fingerprint, kept.host).is_duplicate:
-                    standing = known.standing(kept, reach=self.config.scope)
+                    standing = known.standing(kept)
                     if standing and standing.is_kept and not standing.is_elsewhere:
                         return kept
         return None

@@ -437,7 +437,7 @@ def _records_in(again: Again) -> Callable[[_Pair, Gap], bool]:
     def stands(pair: _Pair, lines: Sequence[str]) -> bool:
         pairs = other_pairs(b"", fingerprint(Page.from_text("\n".join(lines))).traits)
         with index.store.transaction(writing=False):
-            return not index.ledger.known(pair.copy.sighting).site(_ALL_RUNS).unknown(pairs).any()
+            return not index.ledger.known(pair.copy.sighting, _ALL_RUNS).site().unknown(pairs).any()
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
         said, lines = pair.found[gap].words, pair.found[gap].lines

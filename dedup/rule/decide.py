@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
+from typing import Protocol
 
 from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
@@ -17,8 +18,7 @@ SAID, STRANGER = "said", "stranger"  # by what somebody said: the page is a copy
 SAME_TEXT = "An earlier run saw the same text at this URL."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class Past(Protocol):
     """What an index knows about the page that is to be judged.
 
     *versions* are the rows of the same URL or key in the last earlier run that saw it, without those
@@ -37,20 +37,23 @@ class Past:
     canonical that was last delivered, and whether the last visit showed it too.
     """
 
-    versions: Sequence[Version] = ()
-    again: Version | None = None
-    candidates: Callable[[], Iterable[Candidates]] = tuple
-    standing: Callable[[Canonical], Standing | None]
-    rivals: Callable[[Canonical], Iterable[Canonical]] = lambda _: ()
-    is_restored: bool = False
-    site: Callable[[], SiteContext] = lambda: rule.NO_SITE
-    is_own_address: Callable[[str], bool] = lambda _: False
-    dropped: Callable[[], Iterable[tuple[Fingerprint, Canonical]]] = tuple
-    originals: Callable[[], Iterable[Canonical]] = tuple
-    is_stranger: Callable[[Canonical], bool] = lambda _: False
-    is_gone: Callable[[Canonical], bool] = lambda _: False
-    is_back: Callable[[], bool] = lambda: False
-    flip: Callable[[], tuple[int, Canonical, bool] | None] = lambda: None
+    @property
+    def versions(self) -> Sequence[Version]: ...
+    @property
+    def again(self) -> Version | None: ...
+    @property
+    def is_restored(self) -> bool: ...
+    def candidates(self) -> Iterable[Candidates]: ...
+    def standing(self, canonical: Canonical, /) -> Standing | None: ...
+    def rivals(self, canonical: Canonical, /) -> Iterable[Canonical]: ...
+    def site(self) -> SiteContext: ...
+    def is_own_address(self, url: str, /) -> bool: ...
+    def dropped(self) -> Iterable[tuple[Fingerprint, Canonical]]: ...
+    def originals(self) -> Iterable[Canonical]: ...
+    def is_stranger(self, canonical: Canonical, /) -> bool: ...
+    def is_gone(self, canonical: Canonical, /) -> bool: ...
+    def is_back(self) -> bool: ...
+    def flip(self) -> tuple[int, Canonical, bool] | None: ...
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:

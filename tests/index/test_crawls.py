@@ -473,7 +473,7 @@ def test_what_has_no_address_is_no_version_of_all_others_without_one(index: Inde
     with crawling(index, unchanged="drop") as day:
         day.see("", text(1))
         seen = day.detector.sighting(replace(page(text(1)), seen_on=""), kind="item")
-        site = index.ledger.known(seen).site(day.detector.config)
+        site = index.ledger.known(seen, day.detector.config).site()
         with index.store.transaction(writing=False):
             assert not site.unknown(seen.fingerprint.sample).any()
 

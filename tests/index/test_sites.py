@@ -37,7 +37,7 @@ def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[li
     is_dry = run.action == "report"
     seen = sighting(PRINTS[0], f"http://{host}/new", run=run, config=config, is_dry=is_dry)
     with index.store.transaction(writing=False):
-        site = index.ledger.known(seen).site(config)
+        site = index.ledger.known(seen, config).site()
         return [answers(other, one) for other in (site, site.beside("b")) for one in PRINTS]
 
 
@@ -300,4 +300,4 @@ def test_what_has_no_url_is_a_site_of_its_own(index: Index) -> None:
             assert detector.check(Page.from_text(f"{FRAME} {text(number, 30)}")).kept
         here, there = (Page.from_text(FRAME, url=url) for url in ("", "http://a/"))
         for one, pages in ((here, 19), (there, 0)):
-            assert index.ledger.known(detector.sighting(one)).site(KEEP).pages == pages
+            assert index.ledger.known(detector.sighting(one), KEEP).site().pages == pages

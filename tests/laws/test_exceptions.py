@@ -107,12 +107,12 @@ def test_all_agree(tmp_path_factory: pytest.TempPathFactory, steps: Steps, confi
 @pytest.mark.parametrize(
     ("fault", "law"),
     [
-        ("_strangers", test_no_page_is_dropped_for_one_that_it_differs_from),
+        ("is_stranger", test_no_page_is_dropped_for_one_that_it_differs_from),
         ("originals", test_a_copy_is_dropped_where_its_original_was_kept),
     ],
 )
 def test_a_fault_is_found(fault: str, law: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = {"_strangers": lambda *_: lambda _: False, "originals": lambda *_: []}
+    nothing = {"is_stranger": lambda *_: False, "originals": lambda *_: []}
     monkeypatch.setattr(Known, fault, nothing[fault])
     with pytest.raises(BaseException, match=r"assert|distinct"):
         fault_budget(1000)(law)()

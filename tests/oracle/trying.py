@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from dedup.index import Sighting
-from dedup.index.known import Known
-from dedup.index.ledger import Ledger, PageToRecord
+from dedup.index.known import Known, PageToRecord
+from dedup.index.ledger import Ledger
 from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Reason, Standing, Verdict
@@ -81,7 +81,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "nothing_repeats": lambda: _plant(Store, "candidates", lambda *_: ()),
     "any_crawl_stands": _any_crawl_stands,
     "edits_are_copies": lambda: _plant(decide._Case, "_is_news", lambda *_: False),
-    "revisits_are_copies": lambda: _plant(Known, "_again", lambda *_: None),
+    "revisits_are_copies": lambda: _plant(Known, "again", None),
     "withheld_in_silence": lambda: _plant(Runs, "withhold", lambda *_: None),
     "fields_say_nothing": lambda: _plant(fields, "long_texts", lambda *_: ()),
     "dry_runs_count": _seen_with(lambda seen: replace(seen, is_dry=False)),

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dedup import DedupConfig, Fingerprint, Reason, Verdict, compare
 from dedup.model.verdict import Candidates, Canonical, Match, Standing, Version
-from dedup.rule.decide import Past, decide
-from dedup.rule.match import nearness
+from dedup.rule.decide import decide
+from dedup.rule.match import NO_SITE, nearness
 from tests.rule.pairs import BASE, near
 
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
@@ -32,6 +33,16 @@ def standing(row: int, **about: Any) -> Standing:
     return Standing(row + 50, row + 100, **about)
 
 
+def past_of(**known: Any) -> Any:
+    """Return a past of which only that is *known*."""
+    nothing = dict.fromkeys(("rivals", "dropped", "originals"), lambda *_: ())
+    is_not = dict.fromkeys(
+        ("is_own_address", "is_stranger", "is_gone", "is_back", "flip"), lambda *_: None
+    )
+    plain = {"versions": (), "again": None, "is_restored": False, "site": lambda: NO_SITE}
+    return SimpleNamespace(**nothing | is_not | plain | known)
+
+
 def judged(
     *,
     config: DedupConfig = KEEP,
@@ -43,7 +54,7 @@ def judged(
 ) -> Verdict:
     """Return the verdict where the canonicals of the rows *stands* may be counted on."""
     known = {row: standing(row) for row in stands} | (standings or {})
-    past = Past(
+    past = past_of(
         candidates=lambda: [Candidates(batch, len(batch) + 1) for batch in batches],
         standing=lambda kept: known.get(kept.id),
         **about,
@@ -97,7 +108,7 @@ def test_no_batch_is_asked_for_that_is_not_needed() -> None:
             asked.append(number)
             yield Candidates(pages, 10)
 
-    past = Past(candidates=batches, standing=lambda kept: standing(kept.id))
+    past = past_of(candidates=batches, standing=lambda kept: standing(kept.id))
     assert (decide(PAGE, past, KEEP).canonical, asked) == (2, [0, 1])
     assert decide(PAGE, past, KEEP).candidates == 20
 
