@@ -39,8 +39,8 @@ _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_KEEP = (
-    "To keep it next time: dedup restore {}; to keep all that differ so: mark the place (dedup report "
-    "--serve)"
+    "To keep it next time: dedup restore {}; to keep all that differ so: mark the place (dedup "
+    "report --serve), if one is told"
 )
 _BY_KEY = ", or name the field that tells items apart in DEDUP_KEY_FIELDS"
 _NO_TEXTS = (

@@ -33,6 +33,7 @@ _COMPARED = 50  # pages that have changed, to see where
 _SELECTORS = 4  # of elements that are named together
 _MOST_SHARE = 1 / 3  # of a page (0 to 1) that may be left out: more is what it is about
 _STEP = re.compile(r"[a-z][\w-]*(?:[.#][a-z_][\w-]*)+", re.IGNORECASE)  # that a selector can name
+_DIGITS, _LONGEST_NAME = re.compile(r"[0-9]+"), 60
 _PASSAGES = 5  # of a page that has changed, for people
 _LONGEST = 300  # characters of each
 _CONFIG = DedupConfig()
@@ -106,11 +107,11 @@ class Changes:
         for pair in islice(self.index.store.stored(self.versions), _COMPARED):
             pages = map(self._again.page_of, pair)
             one, other = (Counter(lines_of(page) if page else ()) for page in pages)
-            if some := [_selectors(line) for line in (one - other) | (other - one)]:
+            if some := [_names(line) for line in (one - other) | (other - one)]:
                 changed.append(some)
             for line in other:
                 size += len(line.text)
-                sizes.update(dict.fromkeys(_selectors(line), len(line.text)))
+                sizes.update(dict.fromkeys(_names(line), len(line.text)))
         chosen, left = list[str](), changed
         while 2 * len(left) >= len(changed) and len(chosen) < _SELECTORS:
             on = Counter(name for some in left for each in some for name in each)
@@ -120,9 +121,14 @@ class Changes:
                 break
             chosen.append(best := max(small, key=lambda name: (on[name], -sizes[name])))
             left = [rest for some in left if (rest := [each for each in some if best not in each])]
-        only, names = len(changed) - len(left), ", ".join(chosen)
-        said = f". {only:,} of {len(changed):,} pages compared changed only in {names}: "
-        return f'{said}DEDUP_IGNORE = "{names}" leaves that out' if 2 * only > len(changed) > 0 else ""
+        only, chosen = len(changed) - len(left), sorted(chosen, key=_is_text)
+        if 2 * only <= len(changed) or not chosen:
+            return ""
+        selectors = ", ".join(name for name in chosen if not _is_text(name))
+        leaves = "what is named first" if _is_text(chosen[-1]) else "that"
+        advice = f': DEDUP_IGNORE = "{selectors}" leaves {leaves} out' * bool(selectors)
+        where = ", ".join(chosen)
+        return f". {only:,} of {len(changed):,} pages compared changed only in {where}{advice}"
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
@@ -265,9 +271,14 @@ def _is_noise(record: Change) -> bool:
     return record.get("came") == record.get("went") == []
 
 
-def _selectors(line: Line) -> set[str]:
-    """Return what of DEDUP_IGNORE selects each of the named elements around *line*."""
-    return {*filter(_STEP.fullmatch, line.place.split(">"))}
+def _names(line: Line) -> set[str]:
+    """Return what of DEDUP_IGNORE selects each named element around *line*, else what it says."""
+    said = printable(_DIGITS.sub("#", line.text), _LONGEST_NAME)
+    return {*filter(_STEP.fullmatch, line.place.split(">"))} or {f"“{said}”"}
+
+
+def _is_text(name: str) -> bool:
+    return name.startswith("“")
 
 
 def in_a_line(index: Index, run: int) -> str:

@@ -229,9 +229,9 @@ class Report:
         return reason.replace("_", " ").replace("duplicate", "copy") + f", loses {lost}" * bool(lost)
 
     def told_elsewhere(self, row: Row) -> str:
-        """Return what `told_loss` does, and which other page kept has most of what is lost."""
-        holder = self.again.holder(row)
-        return self.told_loss(row) + f"; {holder}" * bool(holder)
+        """Return what `told_loss` does, the words, and which other page kept has most of them."""
+        words, holder = self.losses.words(row.id), self.again.holder(row)
+        return self.told_loss(row) + f": {words}" * bool(words) + f"; {holder}" * bool(holder)
 
     def lost(self, row: Row) -> int | None:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""

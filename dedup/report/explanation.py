@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, pairwise
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
@@ -14,19 +15,21 @@ from dedup.model.errors import counted, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason, Verdict
-from dedup.prints.fingerprinter import DedupConfig, fingerprint
+from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading.fields import held
 from dedup.reading.noise import Gaps
 from dedup.reading.page import Page, UnreadablePage
+from dedup.reading.tokens import tokens
 from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
 from dedup.rule.decide import STRANGER
 
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
-_BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+_BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words"
 _BY_LESS = "The crawl measured {} bits; with what has been left out or set since, it would be kept."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
+_NEW = 5  # pairs of words that are new, of one page
 _FAR = 24  # bits: what differs in more is near by chance
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 # What becomes of duplicates, by the action of their run, for programs, stats and people.
@@ -41,7 +44,7 @@ _BESIDE = {
     rule.MUCH: "the rule takes it to lose {lost}; it has about {own:.0f} of its own (not common on its "
     "site), so it may lose {allowed}",
     rule.SERIES: "the two are parts of a series: what they share is on many pages",
-    rule.NEW_PAIRS: "it had pairs of neighbouring words that no page kept by then had",
+    rule.NEW_PAIRS: "it had pairs of neighbouring words that {new}",
 }
 # Why a crawl kept or dropped a page, by what was found of it or else by the reason.
 _DECIDED: dict[str, str] = {
@@ -52,6 +55,7 @@ _DECIDED: dict[str, str] = {
     Reason.EXACT_DUPLICATE: "all its bytes are those of a page that was kept",
     Reason.NEAR_DUPLICATE: "its text is nearly that of a page that was kept",
     rule.ELSEWHERE: "it is like a page that was kept, and its other words stand on others",
+    rule.VIEW: "it has the title of a page that was kept, and most of its words in another frame",
 }
 # Whether in another run, or in the one that had dropped it.
 _TAKEN_BACK = (
@@ -192,7 +196,7 @@ class Again:
         if verdict.nearest is not None and repeated(row) is None:
             nearest = self.index.row(verdict.nearest)
             return self._kept_beside(row, nearest), nearest
-        why = f": {_DECIDED.get(verdict.finding) or _DECIDED[verdict.reason]}"
+        why = f": {_DECIDED.get(verdict.finding) or _DECIDED[verdict.reason]}{_but(verdict)}"
         if verdict.represents:
             why = " in place of a page that it repeats and that its crawl had not met"
         elif verdict.is_restored:
@@ -202,6 +206,21 @@ class Again:
         elif verdict.reason is Reason.UNCHANGED:
             why += ", when it was a copy, too" * verdict.repeats_another
         return f"It was {fate}{why}.", None
+
+    def _new_pairs(self, row: Row, nearest: Row) -> str:
+        """Return which pairs of words no page kept by then had, or of a record not the *nearest*."""
+        page = self.page_of(row.id)
+        if page is None:
+            return "no page kept by then had, or, as it is short, that this one lacks"
+        pairs = chain(*(pairwise(tokens(line)) for line in page.text.splitlines()))
+        told = {pair: fingerprint(Page.from_text(" ".join(pair))).traits for pair in pairs}
+        site = self.index.ledger.known(row.sighting, self.config).site(row.id)
+        with self.index.store.transaction(writing=False):
+            new = [pair for pair, of in told.items() if site.unknown(other_pairs(b"", of)).any()]
+        there = nearest.sighting.fingerprint.traits
+        lacks = new or [pair for pair, of in told.items() if other_pairs(there, of)]
+        where = "no page kept by then had" if new else "this one lacks, and is short, as records are"
+        return f"{where}: {printable(', '.join(f'“{one} {other}”' for one, other in lacks[:_NEW]))}"
 
     def _kept_beside(self, row: Row, nearest: Row) -> str:
         """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
@@ -215,13 +234,20 @@ class Again:
         if finding in _BESIDE:
             most, own = self.most(row, now.finding)
             lost = rule.loses(now.lost, row.sighting.fingerprint.words)
-            return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=most, own=own)}."
+            new = self._new_pairs(row, nearest) if finding == rule.NEW_PAIRS else ""
+            return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=most, own=own, new=new)}."
         if not now.is_duplicate:
             return f"{beside}. {now.sentence}"
         by_now = "today's settings would drop it"
         if kept.host in self.hosts:
             by_now = "not all that changes at each load was known then"
         return f"{beside}: {by_now}."
+
+
+def _but(verdict: Verdict) -> str:
+    """Return how many words stand on no page kept, of a copy that the pages of its site have told."""
+    nowhere = verdict.nowhere if verdict.finding in rule.BY_SITE else 0
+    return f", but for about {nowhere:,}" if nowhere else ""
 
 
 def repeated(row: Row) -> int | None:
@@ -244,7 +270,7 @@ def judged_again(
     if row and found.is_duplicate and row.verdict.kept and not row.verdict.represents:
         end = _BY_TWO
     elif row and not found.is_duplicate and is_near and row.verdict.finding in rule.BY_SITE:
-        end = _BY_SITE
+        end = f"{_BY_SITE}{_but(row.verdict)}."
     elif row and is_near and found.finding == rule.NO_CANDIDATE:
         end = _BY_LESS.format(row.verdict.content_distance)
     return found, [*[_AGAIN] * is_near, found.sentence, end]

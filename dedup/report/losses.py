@@ -470,6 +470,7 @@ def _is_drawn(gap: Gap, line: str) -> bool:
     spans = [] if gap.is_line else gap.spans(line)
     found = [count.span() for count in _COUNTER.finditer(line)]
     counted = any(first < end and begin < last for first, last in found for begin, end in spans)
+    counted |= gap.is_line and not re.search(r"\w", _COUNTER.sub("", line))
     return counted or _DRAWN.search(line) is not None
 
 

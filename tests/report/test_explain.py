@@ -123,9 +123,27 @@ def test_words_new_to_the_site_are_said_also_where_they_stand_on_later_pages(tmp
     told = kept(path, page(said, ONE), page(other, TWO))
     assert judged(path, page(f"{other} {text(9, 600)}", "http://a.example/3"), store_pages=False)[0].kept
     for said in (told, explained(path, TWO)):
-        assert f"It was kept beside {ONE}: it had pairs of neighbouring words that no page kept" in said
+        had = f"it had pairs of neighbouring words that no page kept by then had: “heron {other.split()[1]}”."
+        assert f"It was kept beside {ONE}: {had}" in said
         assert re.search(rf"says what is new +{ONE}", said)
         assert "copy" not in said
+
+
+def test_of_a_record_whose_words_are_known_it_is_said_what_the_nearest_page_lacks(
+    tmp_path: Path,
+) -> None:
+    said = f"{text(1, 25)} on {{}} for {{}} in the harbour".format
+    shown = [
+        ("monday", "repairs"),
+        ("friday", "training"),
+        ("sunday", "painting"),
+        ("monday", "training"),
+    ]
+    pages = [
+        replace(page(said(*one), f"http://a.example/{n}"), title="Closed") for n, one in enumerate(shown)
+    ]
+    had = "it had pairs of neighbouring words that this one lacks, and is short, as records are: “for training”"
+    assert had in kept(tmp_path / "pages.db", *pages)
 
 
 def test_what_is_left_out_by_now_is_no_change_and_a_title_is_one(tmp_path: Path) -> None:

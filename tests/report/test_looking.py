@@ -12,7 +12,7 @@ from tests.support.commands import run
 from tests.support.crawling import bounds
 from tests.support.pages import edited, of_another_recipe, page, text, told_elsewhere
 
-BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words"
 
 
 @pytest.fixture
@@ -86,9 +86,10 @@ def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
     said = r"  loses    about \d+ of 500 words, all( but about \d)? of which stand on"
     assert re.search(said, output)
     assert "dropped: it is like a page that was kept, and its other words stand on others.\n" in output
-    assert f"  {BY_SITE}\n" in output
-    for one, end in ((urls[0], BY_SITE), (urls[1], "So it is no copy.")):
-        assert run("explain", one, urls[2], path).output.endswith(f"  {end}\n")
+    by_site = rf"  {BY_SITE}(, but for about \d)?\.\n"
+    assert re.search(by_site, output)
+    for one, end in ((urls[0], by_site), (urls[1], r"  So it is no copy\.\n")):
+        assert re.search(f"{end}$", run("explain", one, urls[2], path).output)
 
 
 def test_explain_of_each_time_a_page_was_seen(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:

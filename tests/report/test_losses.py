@@ -241,6 +241,7 @@ COUNTERS = [
     *("{} results, 1 to 20 are shown", "Advertisement Hotel {} stars from 49"),
     *("anna, posts: {}, joined in May", "{} people are looking at this, see B{}-4"),
     "Who is online: {} guests, anna{}",
+    "it is kept.<p>Tags: reading<p>{} views, {} likes<p>",
 ]
 NO_COUNTERS = [
     *("第{}次会议 在市政府召开", "帐篷 可住 {} 人", "Thread {} of the rope"),

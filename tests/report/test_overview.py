@@ -195,6 +195,14 @@ def test_where_most_pages_changed_a_list_beside_them_is_thought_of(changed: int,
     assert ("name it in DEDUP_IGNORE" in said) is is_told
 
 
+def test_a_counter_on_which_most_pages_changed_alone_is_told_by_what_it_says() -> None:
+    def body(day: int, n: int) -> str:
+        return f"<p>{text(n, 80)}</p><p>{n + 7 * day} people are <b>interested</b></p>"
+
+    said = changes_of(body, 25, stores=True)
+    assert said.endswith(". 25 of 25 pages compared changed only in “# people are interested”")
+
+
 @pytest.mark.parametrize("beside", [True, False])
 def test_the_list_beside_which_most_pages_changed_is_named(beside: bool) -> None:
     """What the pages are about is never proposed to be left out."""
@@ -205,7 +213,7 @@ def test_the_list_beside_which_most_pages_changed_is_named(beside: bool) -> None
         menu = f"<div class=menu><p>Month {day}</p></div>"
         return f"{menu}<div id=content><p class=price>9.90</p><p>{said}</p></div>{pod}"
 
-    advice = 'in div.pod, div.menu: DEDUP_IGNORE = "div.pod, div.menu" ' * beside
+    advice = 'in div.pod, div.menu: DEDUP_IGNORE = "div.pod, div.menu" leaves that out' * beside
     said = changes_of(body, 25, stores=True)
     assert ("25 of 25 pages compared changed only " + advice in said) is beside
     assert ("name it in DEDUP_IGNORE" in said) is not beside
