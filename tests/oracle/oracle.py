@@ -322,7 +322,7 @@ class _Trial:
     def _is_excused(self, unit: Unit, lived: Lived, *, with_keys: bool = True) -> bool:
         if unit.url in self._listed(lived) or self._stands_elsewhere(unit, lived):
             return True
-        return any(
+        return self._is_as_before(unit) or any(
             self._repeats(other, unit, with_keys=with_keys) and self._stands(other, unit)
             for other in self._delivered(unit)
         )
@@ -333,10 +333,7 @@ class _Trial:
         return is_long and not (self.history.has_keys or self._lost(unit, lived))
 
     def _is_news(self, unit: Unit, lived: Lived) -> bool:
-        """Whether what it says was never delivered, nor repeats what this crawl has delivered.
-
-        What was a copy at its last visit may differ from that as much as a copy may.
-        """
+        """Whether what it says was never delivered, nor repeats what this crawl has delivered."""
         if len(unit.truth) < MOST_LOST or unit.url in self._listed(lived):
             return False
         if self._stands_elsewhere(unit, lived):
@@ -345,8 +342,13 @@ class _Trial:
             said = unit.truth <= other.truth and self._scope(other) == self._scope(unit)
             if said or (self._is_here(other, unit) and self._repeats(other, unit)):
                 return False
+        return not self._is_as_before(unit)
+
+    def _is_as_before(self, unit: Unit) -> bool:
+        """Whether it differs from what was a copy at its last visit as much as a copy may."""
         config = self._config(unit)
-        return not any(compare(last, unit.page, config).is_duplicate for last in self._copies(unit))
+        is_like = any(compare(last, unit.page, config).is_duplicate for last in self._copies(unit))
+        return is_like and self.history.unchanged == "drop"
 
     def _is_here(self, other: Unit, unit: Unit) -> bool:
         return other.crawl == unit.crawl or any(
