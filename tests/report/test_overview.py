@@ -196,10 +196,8 @@ def test_where_most_pages_changed_a_list_beside_them_is_thought_of(changed: int,
 
 
 def test_a_counter_on_which_most_pages_changed_alone_is_told_by_what_it_says() -> None:
-    def body(day: int, n: int) -> str:
-        return f"<p>{text(n, 80)}</p><p>{n + 7 * day} people are <b>interested</b></p>"
-
-    said = changes_of(body, 25, stores=True)
+    body = "<p>{}</p><p>{} people are <b>interested</b></p>".format
+    said = changes_of(lambda day, n: body(text(n, 80), n + 7 * day), 25, stores=True)
     assert said.endswith(". 25 of 25 pages compared changed only in “# people are interested”")
 
 

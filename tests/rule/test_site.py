@@ -161,7 +161,6 @@ def test_records_that_say_one_own_thing(title: str, record: str, others: int, ke
 
 @pytest.mark.parametrize(("others", "kept"), [(0, 39), (COMMON_PAGES, 40), (30, 40)])
 def test_under_a_title_of_many_a_number_makes_a_record(others: int, kept: int) -> None:
-    """However little is known of the site, but that many of its pages have that title."""
     rng = Random(2)
     pages = [("Ticket", f"{SHARED} number {number} of it") for number in range(40)]
     assert sum(kept_among([("Ticket", words(rng, 60)) for _ in range(others)], pages)) == kept
@@ -216,8 +215,7 @@ def test_notices_of_one_wording_are_kept_each_value_of_which_others_have(seed: i
     rng = Random(seed)
     values = [[words(rng, 2) for _ in range(6)] for _ in range(3)]
     said = "the {} branch is closed on {} because of {} while all others are open as usual"
-    found = rng.sample([*combined(*values)], 100)
-    pages = [(f"{one[0]} hours", said.format(*one)) for one in found]
+    pages = [(f"{one[0]} hours", said.format(*one)) for one in rng.sample([*combined(*values)], 100)]
     assert sum(kept_among(texts(rng, 10), pages)) >= 80  # but for the second under a title
 
 
