@@ -338,15 +338,6 @@ def test_texts_come_back_whatever_the_client_is_told_to_speak(address: str) -> N
         assert [(run.spider, run.job) for run in index.runs.all()] == [(odd, odd)]
 
 
-def test_a_connection_that_was_cut_before_it_was_limited_is_made_anew(address: str) -> None:
-    with PostgresIndex(address) as index, connected(address) as connection:
-        store: Any = index.store
-        ((session,),) = store._server.execute("SELECT pg_backend_pid()")
-        connection.execute("SELECT pg_terminate_backend(%s, 10000)", (session,))
-        store.wait_at_most(10)
-        assert index.runs.begin("s").id == 1
-
-
 def test_a_question_that_takes_too_long_is_given_up(address: str) -> None:
     with PostgresIndex(address) as index, PostgresIndex(address) as other:
         index.store.wait_at_most(0.3)

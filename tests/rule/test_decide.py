@@ -35,12 +35,9 @@ def standing(row: int, **about: Any) -> Standing:
 
 def past_of(**known: Any) -> Any:
     """Return a past of which only that is *known*."""
-    nothing = dict.fromkeys(("rivals", "dropped", "originals"), lambda *_: ())
-    is_not = dict.fromkeys(
-        ("is_own_address", "is_stranger", "is_gone", "is_back", "flip"), lambda *_: None
-    )
     plain = {"versions": (), "again": None, "is_restored": False, "site": lambda: NO_SITE}
-    return SimpleNamespace(**nothing | is_not | plain | known)
+    asked = "rivals dropped originals is_own_address is_stranger is_gone is_back flip".split()
+    return SimpleNamespace(**dict.fromkeys(asked, lambda *_: ()) | plain | known)
 
 
 def judged(
