@@ -114,10 +114,19 @@ class Place:
     def urgency(self) -> tuple[bool | int, ...]:
         """Return what the order of places goes by; of these some lose whole sentences."""
         lost = [span.text for one in self.examples for span in one.line if span.of == COPY]
-        is_sentence = any(text.endswith(_ENDS) and not _is_label(text) for text in lost)
         is_added = all(span.of != KEPT for one in self.examples for span in one.line)
         is_fixed = is_added and len(self.examples) < min(EXAMPLES, len(self.copies))  # the same line
-        order = bool(self.says), not self.records, not self.advice, not is_sentence
+        is_sentence = any(text.endswith(_ENDS) and not _is_label(text) for text in lost)
+        is_frame = is_fixed and len(self.copies) > EXAMPLES
+        said = ["".join(span.text for span in one.line if span.of != KEPT) for one in self.examples]
+        is_counted = bool(said) and all(map(_COUNTER.search, said))
+        order = (
+            bool(self.says),
+            not self.records,
+            not self.advice,
+            is_counted,
+            not is_sentence or is_frame,
+        )
         return *order, is_added, is_fixed, -len(self.copies)
 
     @property
@@ -266,7 +275,7 @@ def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
 def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:
     """Return labels of both pages, each with the lines of its own kind below it, where these differ.
 
-    In a table the first cell of a row says what the second one is.
+    In a table the first cell of a row says what the second one is.  What counts needs no label.
     """
     counts = map(Counter, sides)
     here, there = (
@@ -274,7 +283,10 @@ def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:
         for side, count in zip(sides, counts, strict=True)
     )
     labels = (line for line in here if line in there and _is_label(line.text))
-    return {line: (here[line], there[line]) for line in labels if here[line] != there[line]}
+    found = {line: (here[line], there[line]) for line in labels if here[line] != there[line]}
+    return {
+        line: both for line, both in found.items() if re.search(r"\w", _COUNTER.sub("", both[1].text))
+    }
 
 
 def _is_label(text: str) -> bool:
@@ -470,7 +482,6 @@ def _is_drawn(gap: Gap, line: str) -> bool:
     spans = [] if gap.is_line else gap.spans(line)
     found = [count.span() for count in _COUNTER.finditer(line)]
     counted = any(first < end and begin < last for first, last in found for begin, end in spans)
-    counted |= gap.is_line and not re.search(r"\w", _COUNTER.sub("", line))
     return counted or _DRAWN.search(line) is not None
 
 

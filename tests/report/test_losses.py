@@ -106,6 +106,20 @@ def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str) ->
     assert told(index_of(*lists))[1] == [f"{name} (2 pages, a.example)"]
 
 
+def test_what_one_copy_alone_loses_is_told_before_frames_and_counters() -> None:
+    printed, seen = (
+        "<p class=c>Printed from the web site of the coat shop.",
+        "<p class=v>{} views".format,
+    )
+    ends = (
+        seen(3),
+        *(printed + seen(n) for n in (21, 22, 23, 24)),
+        f"<p class=d>By hand in town{seen(3)}",
+    )
+    names = [place.shown for place in Report(index_of(*ends)).losses.places]
+    assert names == ["By hand in town", "Printed from the web site of the coat shop.", "# views"]
+
+
 def test_lines_that_have_nothing_in_common_are_no_place_together() -> None:
     """What one copy alone loses is a place by what is lost, and so is a sentence beside a version."""
     sentence = "From here on it floats, whatever the tide may be."
