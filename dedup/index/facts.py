@@ -124,6 +124,7 @@ class Site(SiteContext):
     own: Sequence[Sampled]  # each in order
     _renew: Callable[[], None]
     _answers: dict[tuple[bytes, str, bool], tuple[Counted, int]] = field(default_factory=dict)
+    is_beside: bool = False
 
     is_known = True
 
@@ -142,7 +143,9 @@ class Site(SiteContext):
         return self._counted(told, self.hosts[0], dropped=True)[0]
 
     def beside(self, host: str) -> Site:
-        return self if host in self.hosts else replace(self, hosts=(*self.hosts[:1], host))
+        if host in self.hosts:
+            return self
+        return replace(self, hosts=(*self.hosts[:1], host), is_beside=True)
 
     def _counting(self, host: str) -> Iterator[tuple[_Pages, Shingles]]:
         self._renew()

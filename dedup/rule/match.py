@@ -77,6 +77,7 @@ class SiteContext:
     """
 
     is_known = False  # whether anything can be known of the site here
+    is_beside: bool = False  # whether the page kept is of another host
 
     @property
     def pages(self) -> int:
@@ -249,7 +250,7 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
     """
     found = _by_loss(kept, page, config, site)
     if found.finding == NOT_ALIKE and _is_view(kept, page, config, site):
-        found = _viewed(found, page, site)
+        found = _viewed(found, kept, page, site)
     if not (found.is_duplicate and (new := _new_pairs(kept, page, site, found))):
         return found
     sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
@@ -286,7 +287,6 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
     """Return what tells of a kept page whether *page* may repeat it: False is certain, and fast."""
     allowed = allowed_words(page, config)
     few = cache(lambda: not_much(page, site))
-    elsewhere = cache(lambda: _stands_elsewhere(page, site, min(FEW_WORDS, allowed)))
 
     def may_repeat(kept: Fingerprint) -> bool:
         if kept.body_digest == page.body_digest or has_equal_text(kept, page):
@@ -295,9 +295,9 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
         if alike < MIN_SIMILARITY:
             return _is_view(kept, page, config, site)
         lost = max(lost_words(kept, page, alike), 1.0)
-        if lost > allowed:
-            return elsewhere()
-        return round(lost) <= few() or elsewhere() or _adds_known(kept, page, site)
+        if lost <= allowed and (round(lost) <= few() or _adds_known(kept, page, site)):
+            return True
+        return _stands_elsewhere(kept, page, site, min(FEW_WORDS, allowed))
 
     return may_repeat
 
@@ -335,10 +335,10 @@ def _elsewhere(  # noqa: PLR0917
     _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), prints.MOST_OF_SITE)
     if not site.is_known:
         why += "; nothing is known here of its site"
-    elif (missing := missing_words(page, site)) is not None:
+    elif (missing := missing_words(kept, page, site)) is not None:
         found = found._replace(missing=round(missing))
         # Under a title of its own, the words that only it has may be a text of its own, however few.
-        if not _stands_elsewhere(page, site, bound if has_same_title(kept, page) else 0):
+        if not _stands_elsewhere(kept, page, site, bound if has_same_title(kept, page) else 0):
             why += f"; about {missing:.0f} stand on no page kept"
         elif lost_sampled >= LEAST_SAMPLED:  # or what is lost is not in the sample
             but = f" but about {missing:.0f}" if found.missing else ""
@@ -346,9 +346,9 @@ def _elsewhere(  # noqa: PLR0917
     return _told(found, page, found.finding, why)
 
 
-def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> bool:
+def _stands_elsewhere(kept: Fingerprint, page: Fingerprint, site: SiteContext, bound: float) -> bool:
     """Return whether at most *bound* words of *page*, and few of its own, are on no kept page."""
-    missing = missing_words(page, site) if site.is_known else None
+    missing = missing_words(kept, page, site) if site.is_known else None
     return missing is not None and missing <= min(bound, MOST_SHARE * own_words(page, site))
 
 
@@ -364,12 +364,14 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
         return False
     is_text = site.pages >= COMMON_PAGES and own_words(page, site) >= RECORD_WORDS
     if not (
-        is_text and config.max_lost_words and _stands_elsewhere(page, site, allowed_words(page, config))
+        is_text
+        and config.max_lost_words
+        and _stands_elsewhere(kept, page, site, allowed_words(page, config))
     ):
         return False
     words, _ = prints.words_and_numbers(prints.pairs_in(page.traits))
     has_most = _has_most(kept, page, site) and _has_most(page, kept, site)
-    return has_most and not site.unknown(words).any()
+    return has_most and not len(_nowhere(words, prints.pairs_in(kept.traits), site))
 
 
 def title_of(page: Fingerprint) -> bytes:
@@ -384,8 +386,8 @@ def _has_most(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:
     return bool(shared >= max(LEAST_SAMPLED, MIN_SIMILARITY * own))
 
 
-def _viewed(found: Match, page: Fingerprint, site: SiteContext) -> Match:
-    missing = round(missing_words(page, site) or 0)
+def _viewed(found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Match:
+    missing = round(missing_words(kept, page, site) or 0)
     sentence = "Under one title, each page has most of what the other has beside the frame of the site."
     but = f" but about {missing}" if missing else ""
     found = found._replace(sentence=sentence, missing=missing)
@@ -414,7 +416,8 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     # A title of many pages tells no two of them alike.
     is_named = found.finding == ELSEWHERE or title_in(page.traits) != prints.UNTITLED
     is_of_many = is_named and site.common(title_in(page.traits)).any()
-    if has_same_title(kept, page) and not is_of_many:
+    is_by_both = site.is_beside and found.finding in BY_SITE
+    if has_same_title(kept, page) and not (is_of_many or is_by_both):
         others = words
     new = sampled(others)[site.unknown(others)]
     return 0 if _is_edit(kept, page, site, own, found.lost or 0, new) else len(new)
@@ -428,7 +431,7 @@ def _is_edit(  # noqa: PLR0917
     Pages with new words again and again, not only new numbers, are parts of a series.  A page whose
     title and text say a name where those of *kept* say another one is about something else.
     """
-    if site.pages < COMMON_PAGES or own < EDIT_WORDS:
+    if site.pages < COMMON_PAGES or own < EDIT_WORDS or site.is_beside:
         return False
     most = EDIT_SHARE * own
     if not has_same_title(kept, page):
@@ -528,13 +531,22 @@ def own_words(page: Fingerprint, site: SiteContext) -> float:
     return min(inside, (1 - of_frame / len(common)) * page.shingles * words_a_token(page))
 
 
-def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
-    """Return about how many words of *page* are on no kept page of *site*, None for a small sample."""
-    unknown = site.unknown(of_site(page.sample))
-    if page.inside == NAMED or len(unknown) < LEAST_SAMPLED:
+def missing_words(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float | None:
+    """Return about how many words of *page* are neither on *kept* nor on another kept page of *site*.
+
+    None for a small sample.
+    """
+    sample = of_site(page.sample)
+    if page.inside == NAMED or (size := len(sampled(sample))) < LEAST_SAMPLED:
         return None
-    share = np.count_nonzero(unknown) / len(unknown)
+    share = len(_nowhere(sample, kept.sample, site)) / size
     return share * page.shingles * words_a_token(page)
+
+
+def _nowhere(sample: bytes, kept: bytes, site: SiteContext) -> Sampled:
+    """Return what of *sample* is neither in that of a page *kept*, on whatever host, nor on *site*."""
+    unknown: Sampled = sampled(sample)[site.unknown(sample)]
+    return unknown[prints.positions(unknown, sampled(kept)) < 0]
 
 
 def has_same_title(kept: Fingerprint, page: Fingerprint) -> bool:

@@ -118,8 +118,9 @@ def test_how_many_words_may_be_lost(words: int, share: float, of_page: int, allo
 
 
 def test_of_a_short_page_it_is_not_known_what_stands_elsewhere() -> None:
-    assert missing_words(printed(text(1, 16)), Known()) is None
-    assert missing_words(printed(text(1, 200)), NO_SITE) == pytest.approx(197)
+    nothing = printed("")
+    assert missing_words(nothing, printed(text(1, 16)), Known()) is None
+    assert missing_words(nothing, printed(text(1, 200)), NO_SITE) == pytest.approx(197)
 
 
 FRAME, OWN, ELSE, ARTICLE = text(1, 300), text(2, 22), text(3, 60), text(6, 60)

@@ -350,6 +350,34 @@ def test_a_short_text_for_print_is_dropped_unless_it_adds_words(new: int, kept: 
     assert sum(kept_among([*texts(rng, 30), *shown], more, printed)) in kept
 
 
+@pytest.mark.parametrize(
+    ("shown", "beside", "host", "kept"),
+    [
+        (printed, "", "a", 0),
+        (printed, "", "b", 0),  # as for telephones
+        (printed, "{1}.5 euro", "a", 0),
+        (printed, "{1}.5 euro", "b", 20),  # another shop
+        (document, "ask {0}", "a", 0),
+        (document, "ask {0}", "b", 20),  # another branch
+    ],
+)
+def test_another_host_has_views_of_pages_but_no_versions(
+    shown: Callable[..., Page], beside: str, host: str, kept: int
+) -> None:
+    rng = Random(6)
+    said = [(words(rng, 3), words(rng, 150)) for _ in range(20)]
+
+    def articles() -> Iterable[Said]:
+        for title, content in said:
+            more = beside.format(words(rng, 2), rng.randrange(100, 999))
+            yield title, f"<p>{content}</p><p>{more}</p>"
+
+    before = [document(*one, f"all/{n}") for n, one in enumerate([*texts(rng, 30), *articles()])]
+    pages = (shown(*one, f"there/{n}") for n, one in enumerate([*texts(rng, 9), *articles()]))
+    there = [replace(page, url=page.url.replace("a.example", f"{host}.example")) for page in pages]
+    assert sum(crawled([*before, *there])[-20:]) == kept
+
+
 def test_in_the_structure_of_the_page_kept_it_is_no_copy_for_print() -> None:
     rng, html = Random(6), "<title>{}</title><p>Old {} Close".format
     said = [(words(rng, 3), f"</p><p>{words(rng, 90)}</p><p>") for _ in range(6)]
