@@ -875,6 +875,7 @@ cpdef enum:
 cdef enum:
     MOST_COUNTS = 4096
     BINS = 256
+    MOST_TITLED = 256
 
 # 1 + ln of a count, from numpy: logarithms may differ in their last bit.
 cdef double DAMPED[MOST_COUNTS]
@@ -1054,7 +1055,8 @@ cdef void take_titled(uint32_t pair, const Term* one, const Term* other, const u
     cdef Py_ssize_t place
     for place in range(own.shape[0]):
         if own[place] == pair:
-            return
+            lowest += MOST_TITLED
+            break
     # What is no word of the title has the first place.
     lowest[one.titled] = min(lowest[one.titled], pair)
     lowest[other.titled] = min(lowest[other.titled], pair)
@@ -1063,7 +1065,7 @@ cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* te
                      size_t count, uint64_t* pairs, const uint32_t[::1] own, uint32_t* lowest) noexcept nogil:
     """Write the pairs of words beside each other, two for each token at most; return how many there are.
 
-    Each word of the title gets the *lowest* of its pairs, but for its *own* ones: those of the title.
+    Each word of the title gets the *lowest* of its pairs, those that are the title's *own* apart.
     What is alone on its line is a pair with itself.  Two numbers and the token between them are one, too,
     and a word, a day and a year: a date if the first or the last is a year, and none another number.
     """
@@ -1115,16 +1117,16 @@ cdef class Content:
 
     def __call__(self, str text not None, const uint64_t[::1] title not None, const uint32_t[::1] own not None):
         """Return (simhash, sketch, number of tokens, of those with kana and of other scripts without spaces,
-        number of different shingles, sample, lowest pair of each word of the title, pairs) of a *text*.
+        number of different shingles, sample, lowest pairs of words of the title, pairs) of a *text*.
 
-        *title* has the hashes of at most 255 words, and *own* the pairs of a title, which are none of these."""
-        if title.shape[0] > 255:
+        *title* has the hashes of at most 255 words.  First come the pairs that are not the title's *own*."""
+        if title.shape[0] >= MOST_TITLED:
             raise ValueError("a title has too many words")
         cdef _Scratch scratch = _scratch()
         cdef Tokens found = _tokens(text, self._segment, scratch)
         cdef size_t count = found.count, size = 64, shingles_count, place, different, term_count, paired, parts[4]
         cdef Py_ssize_t word
-        cdef uint32_t lowest[256]
+        cdef uint32_t lowest[2 * MOST_TITLED]
         cdef Votes votes
         cdef uint8_t sketch[BINS]
         while size < 2 * count:
@@ -1158,7 +1160,8 @@ cdef class Content:
         sample = sample_of(shingles, shingles_count, self._one_in, self._most_sampled, &different)
         _give_back(scratch)
         return (simhash_of(&votes), sketch[:BINS], count, parts[FROM_KANA], parts[FROM_UNSPACED], different, sample,
-                (<const char*>(lowest + 1))[:4 * title.shape[0]], of_pairs)
+                (<const char*>(lowest + 1))[:4 * title.shape[0]]
+                + (<const char*>(lowest + MOST_TITLED + 1))[:4 * title.shape[0]], of_pairs)
 
     cdef int _vote(self, Votes* votes, const Term* terms, size_t count) except -1:
         """Let *terms* vote with (1 + ln tf) * sqrt(idf), in whole multiples of 1/256, so that sums are exact."""

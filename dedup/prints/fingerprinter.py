@@ -147,19 +147,27 @@ def _variant_in(variant: str) -> bytes:
 
 
 def titled_of(words: Hashes, lowest: bytes) -> bytes:
-    """Return the hashes of *words* of a title that have pairs in a text, each with its *lowest* one."""
-    found = zip((words >> _HALF).tolist(), sampled(lowest).tolist(), strict=True)
+    """Return the hashes of *words* of a title that have pairs in a text, each with its *lowest* one.
+
+    The last bit of a word is set if it has no pairs but those of the title, as in a heading.
+    """
+    others, own = np.split(sampled(lowest), 2)
+    is_own = others == _NO_PAIR
+    marked = words >> _HALF & ~np.uint64(1) | is_own
+    found = zip(marked.tolist(), np.where(is_own, own, others).tolist(), strict=True)
     both = array("I", chain.from_iterable(one for one in found if one[1] != _NO_PAIR))
     return both.tobytes()
 
 
 def other_names(kept: bytes, page: bytes) -> Sampled:
-    """Return a pair of each word of its title that only *page* says, if *kept* says one alone, too."""
+    """Return a pair of each word of its title that only *page* says, if *kept* says one alone, too.
+
+    Both do so in their texts, or both in nothing but a heading that is like the title.
+    """
     there, here = (sampled(one[_TITLED : _pairs_begin(one)]) for one in (kept, page))
     words, others = there[:-1:2], here[:-1:2]
-    if np.isin(words, others).all():
-        return sampled(b"")
-    found: Sampled = here[1::2][~np.isin(others, words)]
+    where = words[~np.isin(words, others)] & 1
+    found: Sampled = here[1::2][~np.isin(others, words) & np.isin(others & 1, where)]
     return found
 
 

@@ -116,13 +116,15 @@ def _pairs_in(line: list[str]) -> Iterator[tuple[list[str], int]]:
             yield [], _pair(list(three), 2 if is_date else 1)
 
 
-def titled_pairs(lines: list[list[str]], title: list[list[str]]) -> dict[str, int]:
-    """Return the lowest pair of each word of a title that is in *lines*, but for pairs of the title."""
+def titled_pairs(lines: list[list[str]], title: list[list[str]]) -> dict[str, tuple[bool, int]]:
+    """Return, of each word of a title that is in *lines*, whether its pairs are all the title's, and the
+    lowest, of others if there are any.
+    """
     own = {pair for line in title for _, pair in _pairs_in(line)}
-    found = [(words, pair) for line in lines for words, pair in _pairs_in(line) if pair not in own]
+    found = [(words, pair) for line in lines for words, pair in _pairs_in(line)]
     titled = [*dict.fromkeys(word for line in title for word in line)][: fingerprinter.MOST_TITLED]
-    of_word = {word: [pair for words, pair in found if word in words] for word in titled}
-    return {word: min(pairs) for word, pairs in of_word.items() if pairs}
+    of_word = {word: {pair for words, pair in found if word in words} for word in titled}
+    return {word: (pairs <= own, min(pairs - own or pairs)) for word, pairs in of_word.items() if pairs}
 
 
 def _pair(words: list[str], last_bits: int) -> int:
@@ -167,7 +169,7 @@ def print_of(page: Page) -> Fingerprint:
     spaced = " ".join(page.text.split()).encode("utf-8", "surrogatepass")
     paired = token_lines(without_own_addresses(page))
     pairs = titled_pairs(paired, token_lines(page.title))
-    titled = [number for word, pair in pairs.items() for number in (murmur3(word) >> 32, pair)]
+    titled = [n for word, (own, pair) in pairs.items() for n in (murmur3(word) >> 33 << 1 | own, pair)]
     numbers = np.array(titled, "<u4").tobytes()
     return Fingerprint(
         content_simhash=fold(hashes_of(weights), np.array([*weights.values()])),

@@ -99,11 +99,13 @@ def test_a_name_is_one_where_both_titles_and_texts_say_another() -> None:
     assert len(other_names(kept, named("The Tide tools", "All of the Tide are here"))) == 1
     for title, text in [
         ("The Tide tools", "All of the Sea are here"),  # its text does not say it
-        ("The Tide tools", "The Tide tools<p>All of the Sea are here"),  # but for the title
+        ("The Tide tools", "The Tide tools<p>All of the Sea are here"),  # but for a heading
         ("The Sea tools, printed", "printed view: all of the Sea are here"),  # which only adds a word
     ]:
         assert not len(other_names(kept, named(title, text)))
     assert not len(other_names(named("The tools", "All are here"), kept))
+    coats = (named(f"A {colour} coat", f"A {colour} coat<p>Made of wool") for colour in ("red", "blue"))
+    assert len(other_names(*coats)) == 1  # as both have it in headings alone
 
 
 @pytest.mark.parametrize(

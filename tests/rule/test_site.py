@@ -321,6 +321,14 @@ def test_a_text_with_another_name_is_kept_where_its_title_says_it(
     assert sum(kept_among([*texts(rng, 30), *listed], pages)) == kept
 
 
+def test_a_product_is_kept_in_each_colour_that_its_title_and_heading_name() -> None:
+    rng, colours, shown = Random(5), ("red", "blue", "green", "black"), "</p><h1>{}</h1><p>{}"
+    coats = [(words(rng, 2), words(rng, 150)) for _ in range(9)]
+    named = [(f"{name} {colour}", said) for name, said in coats for colour in colours]
+    pages = [(name, shown.format(name, said)) for name, said in named]
+    assert kept_among(texts(rng, 30), pages + pages) == [True] * 36 + [False] * 36
+
+
 def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
     rng = Random(6)
     articles = [(f"{words(rng, 2)} {number}", words(rng, 300)) for number in range(30)]
