@@ -426,7 +426,7 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
 def _is_edit(  # noqa: PLR0917
     kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float, lost: int, new: Sampled
 ) -> bool:
-    """Return whether *page* is another version of *kept*, in spite of its *new* pairs.
+    """Return whether *page* is another version of *kept*, on its host, in spite of its *new* pairs.
 
     Pages with new words again and again, not only new numbers, are parts of a series.  A page whose
     title and text say a name where those of *kept* say another one is about something else.

@@ -117,9 +117,7 @@ def _pairs_in(line: list[str]) -> Iterator[tuple[list[str], int]]:
 
 
 def titled_pairs(lines: list[list[str]], title: list[list[str]]) -> dict[str, tuple[bool, int]]:
-    """Return, of each word of a title that is in *lines*, whether its pairs are all the title's, and the
-    lowest, of others if there are any.
-    """
+    """Return of each word of a title in *lines* whether all its pairs are the title's, and the lowest."""
     own = {pair for line in title for _, pair in _pairs_in(line)}
     found = [(words, pair) for line in lines for words, pair in _pairs_in(line)]
     titled = [*dict.fromkeys(word for line in title for word in line)][: fingerprinter.MOST_TITLED]

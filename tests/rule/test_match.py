@@ -46,6 +46,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
 
 
 ALIKE = "The pages share 1.00 of their shingles, at least 0.62 is asked for."
+SAME_TEXT = replace(BASE, body_digest=b"c" * 16, tokens=1234)
 NO_CANDIDATE = (
     f"{ALIKE} About 1 of 300 words would be lost; 15 are allowed. But the page is no candidate: content "
     "differs in {} bits, at most 10 are allowed, structure in {}, at most 8."
@@ -57,11 +58,7 @@ NO_CANDIDATE = (
     [
         (replace(BASE, body_digest=b""), "empty", "There is nothing in the page to judge."),
         (BASE, "equal_bytes", "All bytes are equal."),
-        (
-            replace(BASE, body_digest=b"c" * 16, tokens=1234),
-            "equal_tokens",
-            "The texts are the same, with 1,234 tokens.",
-        ),
+        (SAME_TEXT, "equal_tokens", "The texts are the same, with 1,234 tokens."),
         (near(BASE, equal=60), "not_alike", ALIKE.replace("1.00", "0.23")),
         (near(BASE, content=11, structure=9), "no_candidate", NO_CANDIDATE.format(11, 9)),
         (
@@ -109,10 +106,8 @@ def test_thresholds_are_inclusive() -> None:
 
 
 def regional(language: str, price: str, *, itself: bool = True, alternates: str = "en-US en-GB") -> Page:
-    links = "".join(
-        f"<link rel=alternate hreflang={each} href=http://a/{each if itself else 'at-' + each}>"
-        for each in alternates.split()
-    )
+    places = ((each, each if itself else f"at-{each}") for each in alternates.split())
+    links = "".join(f"<link rel=alternate hreflang={each} href=http://a/{at}>" for each, at in places)
     html = f"<html lang={language[:2] if itself else language}>{links}<p>{text(1)} costs {price} today"
     return Page.from_html(html, url=f"http://a/{language}")
 

@@ -340,11 +340,8 @@ def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
 def printed(title: str, content: str, path: object) -> Page:
     """Return a page for print, with little beside its *content*."""
     frame = "<table><tr><td><b>Printed for you at {}:07</b></td></tr></table><div><i>Close this page</i></div>"
-    html = (
-        "<title>{}</title>"
-        + frame.format(10 + int(str(path)[6:]))
-        + "<section><div><p>{}</p></div></section>"
-    )
+    around = frame.format(10 + int(str(path)[6:]))
+    html = f"<title>{{}}</title>{around}<section><div><p>{{}}</p></div></section>"
     return in_html(html.format, title, content, f"print/{path}")
 
 
@@ -359,31 +356,20 @@ def test_a_short_text_for_print_is_dropped_unless_it_adds_words(new: int, kept: 
 
 
 @pytest.mark.parametrize(
-    ("shown", "beside", "host", "kept"),
-    [
-        (printed, "", "a", 0),
-        (printed, "", "b", 0),  # as for telephones
-        (printed, "{1}.5 euro", "a", 0),
-        (printed, "{1}.5 euro", "b", 20),  # another shop
-        (document, "ask {0}", "a", 0),
-        (document, "ask {0}", "b", 20),  # another branch
-    ],
+    ("shown", "more", "kept"),
+    [(printed, "", 0), (printed, "{1}.5 euro", 20), (document, "ask {0}", 20)],
 )
-def test_another_host_has_views_of_pages_but_no_versions(
-    shown: Callable[..., Page], beside: str, host: str, kept: int
-) -> None:
+def test_views_on_other_hosts_are_copies(shown: Callable[..., Page], more: str, kept: int) -> None:
+    """As those for telephones are, but no pages of other shops, nor of other branches."""
     rng = Random(6)
-    said = [(words(rng, 3), words(rng, 150)) for _ in range(20)]
-
-    def articles() -> Iterable[Said]:
-        for title, content in said:
-            more = beside.format(words(rng, 2), rng.randrange(100, 999))
-            yield title, f"<p>{content}</p><p>{more}</p>"
-
-    before = [document(*one, f"all/{n}") for n, one in enumerate([*texts(rng, 30), *articles()])]
-    pages = (shown(*one, f"there/{n}") for n, one in enumerate([*texts(rng, 9), *articles()]))
-    there = [replace(page, url=page.url.replace("a.example", f"{host}.example")) for page in pages]
-    assert sum(crawled([*before, *there])[-20:]) == kept
+    said = [(words(rng, 3), f"<p>{words(rng, 150)}</p><p>{more}") for _ in range(20)]
+    for host, expected in (("a", 0), ("b", kept)):
+        pages = [document(*one, n) for n, one in enumerate(texts(rng, 30))]
+        for name, html, others in (("a", document, 0), (host, shown, 9)):
+            for n, (title, own) in enumerate([*texts(rng, others), *said]):
+                page = html(title, own.format(words(rng, 2), rng.randrange(100, 999)), f"there/{n}")
+                pages.append(replace(page, url=f"http://{name}.example/{html.__name__}/{n}"))
+        assert sum(crawled(pages)[-20:]) == expected
 
 
 def test_in_the_structure_of_the_page_kept_it_is_no_copy_for_print() -> None:
