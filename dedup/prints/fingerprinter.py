@@ -159,14 +159,15 @@ def titled_of(words: Hashes, lowest: bytes) -> bytes:
     return both.tobytes()
 
 
-def other_names(kept: bytes, page: bytes) -> Sampled:
+def other_names(kept: bytes, page: bytes, *, in_headings: bool = True) -> Sampled:
     """Return a pair of each word of its title that only *page* says, if *kept* says one alone, too.
 
-    Both do so in their texts, or both in nothing but a heading that is like the title.
+    Both do so in their texts, or, with *in_headings*, both in nothing but a heading like the title.
     """
     there, here = (sampled(one[_TITLED : _pairs_begin(one)]) for one in (kept, page))
     words, others = there[:-1:2], here[:-1:2]
     where = words[~np.isin(words, others)] & 1
+    where = where if in_headings else where[where == 0]
     found: Sampled = here[1::2][~np.isin(others, words) & np.isin(others & 1, where)]
     return found
 
@@ -281,7 +282,7 @@ def _muted(text: str, url: str) -> tuple[str, str]:
 
 
 # The version of everything that a fingerprint depends on, but for the tables of jieba.
-RECIPE_VERSION = 18
+RECIPE_VERSION = 19
 
 _DEFAULT = DedupConfig()
 _WEIGHTS = np.array(WEIGHTS_BY_DEPTH, np.int32)

@@ -452,7 +452,7 @@ def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: flo
     if page.left_out:  # which may have told it from others
         return True
     if not has_same_title(kept, page):
-        return len(prints.other_names(kept.traits, page.traits)) > 0
+        return len(prints.other_names(kept.traits, page.traits, in_headings=False)) > 0
     if title_in(page.traits) == prints.UNTITLED:
         return False
     return int(site.seen(title_in(page.traits))[0]) >= VERSIONS
