@@ -107,17 +107,12 @@ def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str) ->
 
 
 def test_what_one_copy_alone_loses_is_told_before_frames_and_counters() -> None:
-    printed, seen = (
-        "<p class=c>Printed from the web site of the coat shop.",
-        "<p class=v>{} views".format,
-    )
-    ends = (
-        seen(3),
-        *(printed + seen(n) for n in (21, 22, 23, 24)),
-        f"<p class=d>By hand in town{seen(3)}",
-    )
-    names = [place.shown for place in Report(index_of(*ends)).losses.places]
-    assert names == ["By hand in town", "Printed from the web site of the coat shop.", "# views"]
+    views, printed = "<p class=v>{} views".format, "<p class=c>Printed from the web site of the shop."
+    ends = [printed + views(n) for n in (21, 22, 23)]
+    of_coats = (views(3), f"<p class=d>By hand in town{views(3)}", *ends[:2])
+    index = index_of(*of_coats, of_ropes=(views(3), *ends))
+    names = [place.shown for place in Report(index).losses.places]
+    assert names == ["By hand in town", "Printed from the web site of the shop.", "# views"]
 
 
 def test_lines_that_have_nothing_in_common_are_no_place_together() -> None:
