@@ -50,7 +50,8 @@ FIRST, FEWEST = 20, 20
 # so many at a time.  After so many failures, one after the other, nothing more is asked for.
 _PATIENCE = 3
 # And one of each kind of page after so many, and after twice as many each time, in each language, as
-# places are known by their words: structures of one kind differ in fewer bits of 64, on real programs.
+# places are known by their words, and the first of each kind that had another text in the last crawl.
+# Structures of one kind differ in fewer bits of 64, on real programs.
 _OF_A_KIND, _OTHER_KIND = 5, 14
 # Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
 _PAUSE, _LONG_PAUSE = 1.1, 61.0
@@ -70,12 +71,16 @@ _SHOWN, _LONGEST = 3, 160
 
 @dataclass(slots=True, eq=False)
 class _Kind:
-    """Pages of one *language* and *structure*, how often one was compared, and how many there were."""
+    """Pages of one *language* and *structure*, how often one was compared, and how many there were.
+
+    Of those that had another text in the last crawl so many were compared as *updates*.
+    """
 
     language: str
     structure: int
     looks: int = 0
     pages: int = 0
+    updates: int = 0
 
 
 class _Dropped(NamedTuple):
@@ -259,7 +264,8 @@ class Probes:
             met = _Met(response, host.kind_of(raw.language, structure), monotonic())
             if verdict.kept:
                 self._keep(host, row, raw, question)
-                self._look(host, raw, met, has_candidates=bool(verdict.candidates))
+                is_update = verdict.reason is Reason.UPDATED
+                self._look(host, raw, met, has_candidates=bool(verdict.candidates), is_update=is_update)
             elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
                 self._dropped(host, question, verdict, met)
         except Exception:
@@ -344,14 +350,18 @@ class Probes:
 
     # Asking again
 
-    def _look(self, host: _Host, page: Page, met: _Met, *, has_candidates: bool) -> None:
+    def _look(
+        self, host: _Host, page: Page, met: _Met, *, has_candidates: bool, is_update: bool
+    ) -> None:
         if not self._may_learn(host):
             return
         # What a program writes has no date, or says how long it may be stored.
         given = met.response.headers
         is_made = not given.get("Last-Modified") or given.get("Cache-Control") or given.get("Expires")
         has_many = met.kind.pages >= _OF_A_KIND << met.kind.looks and (is_made or host.noise.evidence)
-        is_due = host.quiet < _PATIENCE or has_many or host.noise.is_wanted(page)
+        is_update = is_update and met.kind.updates < _PATIENCE  # a counter may be all that has changed
+        is_due = host.quiet < _PATIENCE or has_many or is_update or host.noise.is_wanted(page)
+        met.kind.updates += is_update
         if is_due and host.pages >= FIRST * (1 if has_candidates else 2):
             host.later.append(met)
             self._ask_later(host)

@@ -106,6 +106,22 @@ def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, o
     assert len(done.items) < 110  # of 120
 
 
+def test_pages_that_are_others_than_in_the_last_crawl_are_asked_for_twice(tmp_path: Path) -> None:
+    """Of a kind of few pages none is asked for, until a counter on them has changed."""
+    now, paths = Random(6), [*(f"/{n}/0" for n in range(60)), *(f"/{n}/1" for n in range(60, 64))]
+
+    def answer(path: str, before: int) -> str:
+        number, turn = map(int, path.strip("/").split("/"))
+        said, count = text(number, 60), now.randint(1, 10**6)
+        article = f"<p>{said}<ul><li>{count} views</ul>"
+        event = f"<main><div><dl><dd>{said}<dd>{count} people are interested</dl></div></main>"
+        return document("Event" if turn else "Article", event if turn else article)
+
+    with moving_site(answer) as (site, _):
+        days = [numbers(visited(tmp_path, site, paths, DEDUP_UNCHANGED="drop")) for _ in range(4)]
+    assert [len(one) for one in days[2:]] == [0, 0]
+
+
 def test_what_is_known_is_asked_for_less_and_kinds_with_many_pages_are_asked_for(tmp_path: Path) -> None:
     """Threads come last, after articles whose clock is known soon, and after pages of many other kinds."""
     now = Random(8)
