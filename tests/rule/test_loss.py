@@ -228,8 +228,9 @@ def test_a_check_tells_how_many_new_pairs_there_are() -> None:
         assert found.sentence.endswith("Pairs of its words that stand on no page kept: 2.") != passes
 
 
-def test_where_something_was_left_out_it_may_have_told_a_record_from_others() -> None:
-    html = f"<title>Sea</title><p>{FRAME} {text(4, 22)} {{}} lantern".format
+@pytest.mark.parametrize("title", ["Sea", "{0} lantern"])  # of which the line is the heading
+def test_where_something_was_left_out_it_may_have_told_a_record_from_others(title: str) -> None:
+    html = f"<title>{title}</title><p>{FRAME} {text(4, 22)}<p>{{0}} lantern".format
     kept, page = (fingerprint(Page.from_html(html(name))) for name in ("Red", "Blue"))
     known = Known(common=FRAME)
     known._kept = np.sort(sampled(told_by(page.sample, page.traits)))  # on a page beside it
