@@ -6,9 +6,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from difflib import get_close_matches
 from itertools import islice
 from math import inf
-from os.path import commonprefix, isfile
+from os.path import isfile
 from pathlib import Path
 from shlex import quote
 
@@ -38,10 +39,7 @@ _MOST_ROWS = 10
 _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
-_HOW_TO_KEEP = (
-    "To keep it next time: dedup restore {}; to keep all that differ so: mark the place (dedup "
-    "report --serve), if one is told"
-)
+_HOW_TO_KEEP = "To keep it next time: dedup restore {}; others that differ so: dedup report --serve"
 _BY_KEY = ", or name the field that tells items apart in DEDUP_KEY_FIELDS"
 _NO_TEXTS = (
     "Words are shown for pages whose texts the index keeps: of some, or all (crawl with "
@@ -89,7 +87,7 @@ def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
 def _meant(index: Index, name: str) -> str:
     """Return a question for the URL that is there, if *name* lacks its scheme, or a slash at its end.
 
-    Else the one in its folder that begins most like it.
+    Else the one in its folder that is most like it.
     """
     begins, bare = [""] if _URL.fullmatch(name) else ["http://", "https://"], name.rstrip("/")
     for url in (f"{begin}{bare}{end}" for begin in begins for end in ("", "/")):
@@ -100,7 +98,8 @@ def _meant(index: Index, name: str) -> str:
     there = "p.scope IN (SELECT id FROM scopes) AND p.url_key != '' AND p.url_key > ? AND p.url_key < ?"
     rows = index.store.rows(there, folder, f"{folder}\U0010ffff", limit=rule.MAX_CANDIDATES)
     found = [row.sighting.url for row in rows] if folder else []
-    near = max(found, key=lambda url: len(commonprefix((name, url))), default="")  # noqa: RUF071
+    ends = {url_key(url)[len(folder) :]: url for url in found}
+    near = "".join(ends[end] for end in get_close_matches(key[len(folder) :], ends, 1))
     return f"; the nearest there is {printable_url(near, MAX_URL)}" if near else ""
 
 
@@ -143,9 +142,20 @@ def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:
     page = again.page_of(row.id, is_whole=True)
     for place in left_out(index.store, lines_of(page) if page else []).get(seen.host, ()):
         click.echo(f"  left out {printable(place)}")
+    if row.verdict.reason is Reason.UPDATED and row.verdict.previous:
+        _show_change(again, index.row(row.verdict.previous), row)
     if other := kept or nearest:
         _show_beside(again, other, row, is_kept=kept is not None, is_whole=is_whole)
     click.echo()
+
+
+def _show_change(again: why.Again, before: Row, row: Row) -> None:
+    """Print what the page of *row* says and that of the row *before* does not, and the other way."""
+    click.echo(f"  before   {_named(before)}")
+    for sign, pair, colour in (("-", (row, before), "green"), ("+", (before, row), "red")):
+        texts = again.compared(*pair)
+        for part in texts.lost_parts[:_PARTS] if texts else ():
+            click.secho(f"           {{{sign}{printable(part, _LONGEST_PART)}{sign}}}", fg=colour)
 
 
 def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_whole: bool) -> None:

@@ -104,6 +104,7 @@ class Changes:
     def _beside(self) -> str:
         """Return where most pages have changed alone, with what leaves it out, "" for nowhere."""
         size, sizes, changed = 0, Counter[str](), list[list[set[str]]]()
+        lines, stays = Counter[str](), Counter[str]()
         for pair in islice(self.index.store.stored(self.versions), _COMPARED):
             pages = map(self._again.page_of, pair)
             one, other = (Counter(lines_of(page) if page else ()) for page in pages)
@@ -112,11 +113,15 @@ class Changes:
             for line in other:
                 size += len(line.text)
                 sizes.update(dict.fromkeys(_names(line), len(line.text)))
+                lines.update(names := _names(line))
+                stays.update(names if line in one else ())
         chosen, left = list[str](), changed
         while 2 * len(left) >= len(changed) and len(chosen) < _SELECTORS:
             on = Counter(name for some in left for each in some for name in each)
             size_of = sum(sizes[name] for name in chosen)
-            small = [name for name in sorted(on) if size_of + sizes[name] <= _MOST_SHARE * size]
+            # What mostly stays is never left out with what moves in it.
+            moving = (name for name in sorted(on) if 2 * stays[name] <= lines[name])
+            small = [name for name in moving if size_of + sizes[name] <= _MOST_SHARE * size]
             if not small:
                 break
             chosen.append(best := max(small, key=lambda name: (on[name], -sizes[name])))

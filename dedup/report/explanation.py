@@ -193,7 +193,8 @@ class Again:
     def decided(self, row: Row) -> tuple[str, Row | None]:
         """Return what the crawl decided about *row*, and what it kept the page beside."""
         verdict, fate = row.verdict, self.fate(row).replace("would_drop", WOULD_DROP)
-        if verdict.nearest is not None and repeated(row) is None:
+        is_update = verdict.reason is Reason.UPDATED and verdict.previous is not None
+        if verdict.nearest is not None and repeated(row) is None and not is_update:
             nearest = self.index.row(verdict.nearest)
             return self._kept_beside(row, nearest), nearest
         why = f": {_DECIDED.get(verdict.finding) or _DECIDED[verdict.reason]}{_but(verdict)}"

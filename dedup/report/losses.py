@@ -275,14 +275,19 @@ def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
 def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:
     """Return labels of both pages, each with the lines of its own kind below it, where these differ.
 
-    In a table the first cell of a row says what the second one is.  What counts needs no label.
+    In a table the first cell of a row says what the second one is, without a number.  What counts needs
+    no label.
     """
     counts = map(Counter, sides)
     here, there = (
         {line: value for line, value in pairwise(side) if line.place == value.place and count[line] == 1}
         for side, count in zip(sides, counts, strict=True)
     )
-    labels = (line for line in here if line in there and _is_label(line.text))
+    labels = (
+        line
+        for line in here
+        if line in there and _is_label(line.text) and not re.search(r"\d", line.text)
+    )
     found = {line: (here[line], there[line]) for line in labels if here[line] != there[line]}
     return {
         line: both for line, both in found.items() if re.search(r"\w", _COUNTER.sub("", both[1].text))
@@ -320,6 +325,7 @@ def _places(again: Again, pairs: Sequence[_Pair]) -> Iterator[Place]:
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             is_one = len(some) == 1 or any(sum(gap in one.found for one in some) > 1 for gap in gaps)
             is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
+            is_place &= all(gap.is_possible for gap in gaps)
             shown = _shown(gaps, [*lines.values()][:EXAMPLES], some[0].copy.sighting.title)
             # A sentence with an address goes by what is before that.
             lost = " ".join(span.text for line in lines for span in line if span.of == COPY)
@@ -371,7 +377,8 @@ def _chosen(
     alone = defaultdict[tuple[str, ...], dict[Gap, _Pair]](dict)
     for pair in pairs:
         is_told = pair.copy.id in told
-        left = [one for one in rest[pair.copy.id] if not (is_told and _is_label(pair.found[one].words))]
+        says = ((one, pair.found[one].words) for one in rest[pair.copy.id])
+        left = [one for one, said in says if not (is_told and _is_label(said)) or re.search(r"\d", said)]
         if left:
             *_, most = max((len(pair.found[gap].words), rank(gap), gap) for gap in left)
             alone[*_TOKEN.findall(pair.found[most].words)[:2]][most] = pair
@@ -417,6 +424,8 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     same = takewhile(lambda some: len(set(some)) == 1, zip(*map(str.split, own), strict=False))
     if prefix := [some[0] for some in same]:
         return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
+    if re.search(r"\d", gaps[0].heading):  # which is one page's own: a date, a price
+        return printable(re.sub(r"\d+(?:[.,:/-]\d+)*", "#", lost[0]), _LONGEST)
     heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
     shown = gaps[0]._replace(heading=heading).shown()
     if examples and not (heading if gaps[0].is_line else re.search(r"\w\w+\W+\w\w", shown)):

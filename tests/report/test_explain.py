@@ -282,6 +282,15 @@ def test_of_a_page_kept_now_the_nearest_are_named_though_its_url_had_shown_a_cop
     assert "Pages kept that are like it, have" in explained(path, TWO), "unchanged since then"
 
 
+def test_of_an_update_it_is_said_what_came_and_went(tmp_path: Path) -> None:
+    path, said = tmp_path / "pages.db", text(1, 90)
+    for number in (17, 283):
+        judged(path, page(text(2), ONE), page(f"{said} {number} views", TWO), unchanged="drop")
+    told = explained(path, TWO)
+    assert "updated. It was kept: in the last run this URL had another text.\n" in told
+    assert f"  before   {TWO}  (row 2, run 1)\n           {{-17-}}\n           {{+283+}}\n" in told
+
+
 def test_one_number_is_told_of_a_page_wherever_it_is_told(tmp_path: Path) -> None:
     """Counted where both texts are stored, else about: in explain, terminal, browser and exports."""
     for stores, number in ((True, "12 of 300 words"), (False, r"about \d+ of 300 words")):

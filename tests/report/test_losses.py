@@ -106,6 +106,13 @@ def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str) ->
     assert told(index_of(*lists))[1] == [f"{name} (2 pages, a.example)"]
 
 
+def test_what_a_byline_stands_above_goes_by_its_own_words_and_only_what_is_named_can_be_marked() -> None:
+    body = "<title>{0}</title><p>{1}<p>By Ann, {0} May{2}".format
+    pages = (body(n, text(n, 150), end) for n in (1, 2) for end in ("", "<p>Courier mobile"))
+    (place,) = Report(stored(enumerate(pages))).losses.places
+    assert (place.shown, place.name) == ("Courier mobile", "")
+
+
 def test_what_one_copy_alone_loses_is_told_before_frames_and_counters() -> None:
     views, printed = "<p class=v>{} views".format, "<p class=c>Printed from the web site of the shop."
     ends = [printed + views(n) for n in (21, 22, 23)]
