@@ -325,7 +325,7 @@ def _places(again: Again, pairs: Sequence[_Pair]) -> Iterator[Place]:
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             is_one = len(some) == 1 or any(sum(gap in one.found for one in some) > 1 for gap in gaps)
             is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
-            is_place &= all(gap.is_possible for gap in gaps)
+            is_place &= all(gap.is_possible and not _is_own(gap) for gap in gaps)
             shown = _shown(gaps, [*lines.values()][:EXAMPLES], some[0].copy.sighting.title)
             # A sentence with an address goes by what is before that.
             lost = " ".join(span.text for line in lines for span in line if span.of == COPY)
@@ -402,6 +402,11 @@ def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
     return Example(pair.kept, pair.copy.id, line)
 
 
+def _is_own(gap: Gap) -> bool:
+    """Return whether a *gap* is below what only one page says, as a date or a price."""
+    return re.search(r"\d", gap.heading) is not None
+
+
 def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     """Return a place, of pages with this *title*, as a reader would write it: what differs is "#"."""
     if gaps[0].place.endswith(_CELL):
@@ -424,7 +429,7 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     same = takewhile(lambda some: len(set(some)) == 1, zip(*map(str.split, own), strict=False))
     if prefix := [some[0] for some in same]:
         return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
-    if re.search(r"\d", gaps[0].heading):  # which is one page's own: a date, a price
+    if _is_own(gaps[0]):
         return printable(re.sub(r"\d+(?:[.,:/-]\d+)*", "#", lost[0]), _LONGEST)
     heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
     shown = gaps[0]._replace(heading=heading).shown()

@@ -107,10 +107,10 @@ def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str) ->
 
 
 def test_what_a_byline_stands_above_goes_by_its_own_words_and_only_what_is_named_can_be_marked() -> None:
-    body = "<title>{0}</title><p>{1}<p>By Ann, {0} May{2}".format
-    pages = (body(n, text(n, 150), end) for n in (1, 2) for end in ("", "<p>Courier mobile"))
+    body = "<title>{0}</title><h1>{0}</h1><p>By Ann, {0} May{2}<p>{1}".format
+    pages = (body(n, text(n, 150), end) for n in (1, 2, 3, 4) for end in ("", "<p>Courier mobile"))
     (place,) = Report(stored(enumerate(pages))).losses.places
-    assert (place.shown, place.name) == ("Courier mobile", "")
+    assert (place.shown, len(place.copies), place.name) == ("Courier mobile", 3, "")
 
 
 def test_what_one_copy_alone_loses_is_told_before_frames_and_counters() -> None:
