@@ -874,8 +874,7 @@ cpdef enum:
 
 cdef enum:
     MOST_COUNTS = 4096
-    BINS = 256
-    MOST_TITLED = 256
+    BINS = 256, MOST_TITLED = 256
 
 # 1 + ln of a count, from numpy: logarithms may differ in their last bit.
 cdef double DAMPED[MOST_COUNTS]
