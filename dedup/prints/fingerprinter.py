@@ -162,13 +162,15 @@ def titled_of(words: Hashes, lowest: bytes) -> bytes:
 def other_names(kept: bytes, page: bytes, *, in_headings: bool = True) -> Sampled:
     """Return a pair of each word of its title that only *page* says, if *kept* says one alone, too.
 
-    Both do so in their texts, or, with *in_headings*, both in nothing but a heading like the title.
+    Both do so in their texts, or, with *in_headings*, both in nothing but a heading like the title, most
+    words of which are the same: another headline names nothing else.
     """
     there, here = (sampled(one[_TITLED : _pairs_begin(one)]) for one in (kept, page))
     words, others = there[:-1:2], here[:-1:2]
-    where = words[~np.isin(words, others)] & 1
-    where = where if in_headings else where[where == 0]
-    found: Sampled = here[1::2][~np.isin(others, words) & np.isin(others & 1, where)]
+    where, is_alone = words[~np.isin(words, others)] & 1, ~np.isin(others, words)
+    is_variant = in_headings and 2 * np.count_nonzero(is_alone) <= len(others)
+    where = where if is_variant else where[where == 0]
+    found: Sampled = here[1::2][is_alone & np.isin(others & 1, where)]
     return found
 
 
