@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,14 +25,16 @@ HOME = f"<p>{text(1)}</p>"
 
 @dataclass
 class Site:
-    """A site that gives each path its answers in turn, the last for good, and notes who asked."""
+    """A site that gives each path its answers in turn, the last for good, and notes what was asked, and when."""
 
     answers: dict[str, list[Answer]]
     url: str = ""
     asked: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
 
     def answer(self, path: str) -> Answer:
         self.asked.append(path)
+        self.times.append(monotonic())
         left = self.answers.get(path, [(404, {}, "")])
         return left.pop(0) if len(left) > 1 else left[0]
 

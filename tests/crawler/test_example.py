@@ -7,8 +7,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -126,21 +124,8 @@ def test_the_example_command_says_when_its_port_is_taken(site: str) -> None:
     assert said in done.stderr.splitlines()[-1]
 
 
-FANOUT = 12
 DEADLINE = 150.0
 MOST_TWICE = 64  # what docs/developer/reliability.md promises; `test_judge.py` has the law
-
-
-@contextmanager
-def tree(pages: int) -> Iterator[str]:
-    """Serve so many pages, a tree of links."""
-    served: dict[str, str | bytes] = {}
-    with serving(served) as url:
-        for number in range(pages):
-            below = range(FANOUT * number + 1, min(FANOUT * (number + 1) + 1, pages))
-            links = "".join(f"<a href='/{one}.html'>on</a>" for one in below)
-            served[f"/{number}.html"] = document(f"{number}", f"<p>{text(number)}</p>{links}")
-        yield url
 
 
 def start(folder: Path, arguments: list[str], log: str) -> subprocess.Popen[bytes]:
@@ -168,7 +153,12 @@ STOPPED = pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.nightly)
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, id="killed"), STOPPED])
 def test_a_job_goes_on_and_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
     pages = 300
-    with tree(pages) as url:
+    tree = {}
+    for page in range(pages):
+        below = range(12 * page + 1, min(12 * page + 13, pages))
+        links = "".join(f"<a href='/{one}.html'>on</a>" for one in below)
+        tree[f"/{page}.html"] = document(f"{page}", f"<p>{text(page)}</p>{links}")
+    with serving(tree) as url:
         arguments = ["site", "-a", f"url={url}0.html"]
         process = start(tmp_path, arguments, "first.log")
         deadline = time.monotonic() + DEADLINE

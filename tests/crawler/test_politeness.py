@@ -1,10 +1,8 @@
 """What sites ask of the spider `site`: pauses, links that are not to be followed, other pages first."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from time import monotonic
 
 import pytest
 from hypothesis import given
@@ -26,21 +24,9 @@ def page(number: int, *links: str, head: str = "", rel: str = "") -> Answer:
     return 200, {}, f"<html><head>{head}</head><body><p>{text(number)}</p>{anchors}</body></html>"
 
 
-@dataclass
-class Timed(Site):
-    """A site that notes when it was asked."""
-
-    times: list[float] = field(default_factory=list)
-
-    def answer(self, path: str) -> Answer:
-        self.times.append(monotonic())
-        return super().answer(path)
-
-
 @pytest.fixture
-def site() -> Iterator[Timed]:
-    found = Timed({})
-    with serving(found):
+def site() -> Iterator[Site]:
+    with serving(Site({})) as found:
         yield found
 
 
@@ -67,7 +53,7 @@ def test_any_robots_txt_gives_a_pause_or_none(robots: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_crawl_makes_the_pause_which_autothrottle_does_not_cut(tmp_path: Path, site: Timed) -> None:
+def test_a_crawl_makes_the_pause_which_autothrottle_does_not_cut(tmp_path: Path, site: Site) -> None:
     paths = ("/1", "/2", "/3")
     site.answers["/robots.txt"] = [(200, {}, "User-agent: *\nCrawl-delay: 0.7")]
     site.answers["/"] = [page(0, *paths)]

@@ -1,6 +1,5 @@
 """The links that the spider `site` follows, and sitemaps, which a site may list without end."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -74,14 +73,9 @@ class Endless(Site):
         return 200, {}, HOME
 
 
-@pytest.fixture
-def endless() -> Iterator[Site]:
-    with serving(Endless({})) as site:
-        yield site
-
-
-def test_an_endless_chain_of_sitemaps_ends(tmp_path: Path, endless: Site) -> None:
-    urls, log, _ = crawled(tmp_path, "sitemap", f"url={endless.url}", CLOSESPIDER_TIMEOUT="20")
+def test_an_endless_chain_of_sitemaps_ends(tmp_path: Path) -> None:
+    with serving(Endless({})) as endless:
+        urls, log, _ = crawled(tmp_path, "sitemap", f"url={endless.url}", CLOSESPIDER_TIMEOUT="20")
     assert urls == {f"{endless.url}/"}
     assert max(path for path in endless.asked if path.startswith("/index")) == "/index5.xml"
     assert "'sitemaps/too_deep': 2" in log
