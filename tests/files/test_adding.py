@@ -44,12 +44,6 @@ PAGES = [(f"http://a/{number}", html(content)) for number, content in enumerate(
 UNIQUE = [PAGES[0], PAGES[1], PAGES[4]]
 
 
-def many(count: int) -> list[tuple[str, str]]:
-    """Return pages of which every third is a copy of an earlier one."""
-    said = (text(n, 60) if n % 3 else edited(max(0, n - 4), 1, 60) for n in range(count))
-    return [(f"http://a/{n}", html(one)) for n, one in enumerate(said)]
-
-
 @pytest.fixture(autouse=True)
 def outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours has settings of its own."""
@@ -216,7 +210,9 @@ def processes_of(group: int) -> list[str]:
 def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, name: str) -> None:
     sign = signal.Signals[name]
     feed, index, output = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "unique.jsonl"
-    formats.jsonl(feed, many(800))
+    # Every third is a copy of an earlier one.
+    said = (text(n, 60) if n % 3 else edited(max(0, n - 4), 1, 60) for n in range(800))
+    formats.jsonl(feed, [(f"http://a/{n}", html(one)) for n, one in enumerate(said)])
     once = ("-s", "DEDUP_UNCHANGED=drop")
     arguments = (feed, "--index", index, "--output", output, "--jobs", 2, *once)
     process = start(*arguments)

@@ -323,8 +323,6 @@ def test_an_archive_that_is_cut_off_after_it_was_read_is_told(tmp_path: Path) ->
     [
         (formats.response("http://a/", b"<p>a"), "<p>a"),
         (formats.response("http://a/", b"<p>a", status=404), None),
-        (formats.response("http://a/", b"4\r\n<p>a\r\n0\r\n\r\n", headers="Transfer-Encoding: chunked\r\n"), "<p>a"),
-        (formats.response("http://a/", gzip.compress(b"<p>a", mtime=0), headers="Content-Encoding: gzip\r\n"), "<p>a"),
         (formats.warc_record("resource", "http://a/", b"<p>a", "text/html"), "<p>a"),
         (formats.warc_record("resource", "http://a/", b"<p>a", "image/png"), None),
         (formats.warc_record("conversion", "http://a/", b"text", "text/plain"), "text"),
@@ -397,9 +395,6 @@ def test_text_that_begins_like_brotli_stays_as_it_is(tmp_path: Path) -> None:
     assert body_of(tmp_path, text, "Content-Encoding: br") == text
 
 
-CUT = gzip.compress(b"<p>a" * 1000)[:-20]
-
-
 @pytest.mark.parametrize(
     ("coding", "problem"),
     [("gzip", "cannot be unpacked"), ("zstd", "cannot be unpacked"), ("br", "pip install")],
@@ -408,7 +403,7 @@ def test_content_that_cannot_be_unpacked_is_a_bad_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coding: str, problem: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "brotli", None)
-    body = brotli.compress(BODY) if coding == "br" else CUT
+    body = brotli.compress(BODY) if coding == "br" else gzip.compress(b"<p>a" * 1000)[:-20]
     assert problem in str(body_of(tmp_path, body, f"Content-Encoding: {coding}"))
     assert body_of(tmp_path, BODY, f"Content-Encoding: {coding}") == BODY
 
