@@ -38,7 +38,7 @@ from tests.oracle.world import in_a_reactor, warm
 from tests.plugin.crawls import ITEMS, item, listed, outcomes, urls
 from tests.plugin.spiders import ByText, CallbackSpider
 from tests.support.budget import examples
-from tests.support.crawling import KNOBS, MOST_GATHERED, Running, crawl, started, turn, wait_until
+from tests.support.crawling import KNOBS, MOST_GATHERED, crawl, started, turn, wait_until
 from tests.support.pages import edited, text
 
 HERE = "tests.plugin.test_feeds"
@@ -369,16 +369,6 @@ def test_a_project_without_feeds_counts_on_its_pipelines(tmp_path: Path) -> None
     assert crawl(tmp_path, ITEMS, DROP, listed(*FOUR)).items == []
 
 
-def begun(folder: Path, settings: dict[str, Any]) -> Running:
-    """Start a crawl that has scraped three items, and waits for the file `go` with the fourth."""
-    fourth = item(4, text(4), reached=f"{folder}/reached", until=f"{folder}/go")
-    pipelines = {"ITEM_PIPELINES": {"tests.plugin.storages.Gated": 300}}
-    at_once = {KNOBS: {MOST_GATHERED: 1}}
-    running = started(folder, ITEMS, {**DROP, **pipelines, **at_once, **settings}, listed(*FOUR, fourth))
-    wait_until((folder / "reached").exists)
-    return running
-
-
 PLACES = {"failing://{}/a.jsonl": "jsonlines", "{}/a.pickle": "own", "{}/a.jsonl": "jsonlines"}
 
 
@@ -386,9 +376,13 @@ PLACES = {"failing://{}/a.jsonl": "jsonlines", "{}/a.pickle": "own", "{}/a.jsonl
 @pytest.mark.parametrize("place", PLACES)
 def test_what_a_killed_crawl_had_in_files_to_be_stored_is_new_again(tmp_path: Path, place: str) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
-    settings = {"FEED_STORAGES": FAILING, "FEEDS": {place.format(tmp_path): {"format": PLACES[place]}}}
-    exporters = {"FEED_EXPORTERS": {"own": "tests.plugin.storages.CollectingExporter"}}
-    running = begun(tmp_path, {**job, **settings, **exporters})
+    settings: dict[str, Any] = {"FEED_STORAGES": FAILING}
+    settings |= {"FEEDS": {place.format(tmp_path): {"format": PLACES[place]}}}
+    settings |= {"FEED_EXPORTERS": {"own": "tests.plugin.storages.CollectingExporter"}}
+    settings |= {"ITEM_PIPELINES": {"tests.plugin.storages.Gated": 300}, KNOBS: {MOST_GATHERED: 1}}
+    waits = item(4, text(4), reached=f"{tmp_path}/reached", until=f"{tmp_path}/go")
+    running = started(tmp_path, ITEMS, {**DROP, **job, **settings}, listed(*FOUR, waits))
+    wait_until((tmp_path / "reached").exists)
     running.send(signal.SIGKILL)
     running.finish()
     resumed = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR[0]))
@@ -467,9 +461,3 @@ def test_what_was_whole_and_what_is_appended_can_be_read(
     assert found[:count] == expected[:count]
     assert found[-len(last) :] == last
     assert len(found) - count - len(last) <= 1
-
-
-@pytest.mark.parametrize("data", [b"", b"a,b\r\n", b'{"a": 1}\n', b"\n"])
-@pytest.mark.parametrize("kind", EXPORTERS)
-def test_a_file_that_ends_with_a_line_is_left_as_it_is(kind: str, data: bytes) -> None:
-    assert ended(data, kind) == (data, False)
