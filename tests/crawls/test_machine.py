@@ -64,7 +64,7 @@ def test_an_index_taken_away_is_told_at_the_end(tmp_path: Path, vanish: str) -> 
 
 def test_an_index_without_memory_loses_no_page(tmp_path: Path) -> None:
     items = [page(0, 0), page(1, 1), near(2, 1), page(3, 1), page(4, 4)]
-    settings = {"ITEM_PIPELINES": {"tests.plugin.storages.Forgetful": 100}, "CONCURRENT_ITEMS": 1}
+    settings = {"EXTENSIONS": {"tests.plugin.storages.Forgetful": 0}, "CONCURRENT_ITEMS": 1}
     done = crawl(tmp_path, ITEMS, {"DEDUP_TEXT_FIELDS": "text", **settings}, listed(*items))
     # Page 0 could not be recorded; page 1 could not be confirmed, and was before the next question.
     assert Counter(found["content"] for found in done.items) == {0: 1, 1: 1, 4: 1}

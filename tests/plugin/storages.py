@@ -6,12 +6,13 @@ import asyncio
 import pickle
 import time
 from collections.abc import AsyncIterator, Callable
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Self
+from unittest.mock import Mock
 from zlib import crc32
 
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
 from scrapy.http import HtmlResponse, Response
@@ -119,41 +120,27 @@ class CollectingExporter(BaseItemExporter):
 class SlowIndex:
     """An extension that makes every question about a page and each confirmation take .02 seconds more."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> SlowIndex:
+    def __init__(self) -> None:
         for name in ("find_or_add_first", "confirm"):
-            setattr(Ledger, name, _slow(getattr(Ledger, name)))
-        return cls()
-
-
-def _slow(ask: Callable[..., Any]) -> Callable[..., Any]:
-    def slow(*given: Any, **choices: Any) -> Any:
-        time.sleep(0.02)
-        return ask(*given, **choices)
-
-    return slow
+            _before(name, lambda: time.sleep(0.02))
 
 
 class Forgetful:
-    """Makes the index run out of memory for the first page that it is to record, and to confirm."""
+    """An extension: the index runs out of memory for the first page that it is to record, and to confirm."""
 
     def __init__(self) -> None:
-        for method in ("find_or_add_first", "confirm"):
-            setattr(Ledger, method, _failing_once(getattr(Ledger, method)))
-
-    def process_item(self, item: Any, spider: Any = None) -> Any:
-        return item
+        for name in ("find_or_add_first", "confirm"):
+            _before(name, Mock(side_effect=chain([MemoryError()], repeat(None))))
 
 
-def _failing_once(method: Callable[..., Any]) -> Callable[..., Any]:
-    failures = [MemoryError()]
+def _before(name: str, first: Callable[[], object]) -> None:
+    method = getattr(Ledger, name)
 
-    def failing(*given: Any, **choices: Any) -> Any:
-        if failures:
-            raise failures.pop()
+    def ask(*given: Any, **choices: Any) -> Any:
+        first()
         return method(*given, **choices)
 
-    return failing
+    setattr(Ledger, name, ask)
 
 
 class OfCrawler:
@@ -227,16 +214,13 @@ class LosingPage:
 
 
 class Breaking:
-    """A pipeline that lets no page be fingerprinted; for a process of its own."""
+    """An extension that lets no page be fingerprinted; for a process of its own."""
 
     def __init__(self) -> None:
         def fails(*_: object, **__: object) -> None:
             raise RuntimeError("on purpose")
 
         Detector.sighting = fails  # type: ignore[assignment]
-
-    def process_item(self, item: Any, spider: Any = None) -> Any:
-        return item
 
 
 class Served(OfCrawler):
