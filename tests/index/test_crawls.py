@@ -67,10 +67,6 @@ def restored(index: Index) -> list[int]:
     return [row.id for row in index.rows() if row.outcome is Outcome.RESTORED]
 
 
-def outcomes(index: Index, url: str) -> list[Outcome]:
-    return [row.outcome for row in index.history(url)]
-
-
 def in_order(*parts: int) -> str:
     """Return a text in which these parts follow each other, with the same pairs of words in any order."""
     return " and ".join(["", *(text(part, 40) for part in parts), ""])
@@ -265,7 +261,7 @@ def test_a_name_used_after_its_end_warns(index: Index, caplog: pytest.LogCapture
 
 def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(known: Index) -> None:
     (row,) = known.ledger.restore(run=1)
-    assert (row.sighting.url, outcomes(known, Q)) == (Q, [Outcome.RESTORED])
+    assert (row.sighting.url, [it.outcome for it in known.history(Q)]) == (Q, [Outcome.RESTORED])
     with crawling(known) as day:
         day.see(P, text(1))
         assert day.see(Q, edited(1), kept=False).kept

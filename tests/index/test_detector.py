@@ -281,9 +281,6 @@ def test_its_sample_gives_it_away() -> None:
 def test_it_suppresses_nothing(index: Index, host: str, words: int) -> None:
     config = DedupConfig(max_lost_words=words, scope="global")
     evil = replace(attack(), url=f"http://{host}/forged")
-    verdicts = checked(index, [*others(host), evil, VICTIM, evil, VICTIM], config)
+    others = [page(text(50 + number), f"http://{host}/{number}") for number in range(9)]
+    verdicts = checked(index, [*others, evil, VICTIM, evil, VICTIM], config)
     assert [verdict.kept for verdict in verdicts[9:11]] == [True, True]
-
-
-def others(host: str) -> list[Page]:
-    return [page(text(50 + number), f"http://{host}/{number}") for number in range(9)]

@@ -165,7 +165,6 @@ def test_a_full_disk_of_the_server(tmp_path: Path, *, is_emptied: bool) -> None:
     rmtree(folder)
 
 
-FORGET = ["forget", "--run", "1"]
 USES = "GRANT USAGE ON SCHEMA dedup TO {}; GRANT %s ON ALL TABLES IN SCHEMA dedup TO {}"
 SLEEPS = (
     USES % "SELECT, INSERT, UPDATE, DELETE" + "; ALTER ROLE {} SET default_transaction_read_only = on"
@@ -191,7 +190,7 @@ def test_a_role_that_may_not_write_is_refused_before_a_crawl_and_may_look(role: 
     with pytest.raises(IndexUnavailable, match=says) as refused:
         PostgresIndex(address)
     assert not isinstance(refused.value, ServerAway)
-    report, forget = (run(*command, address) for command in (["report"], FORGET))
+    report, forget = (run(*command, address) for command in (["report"], ["forget", "--run", "1"]))
     assert (report.exit_code, forget.exit_code) == (role == "nobody", 1), report.output
     assert re.search(says, forget.output.strip())
 

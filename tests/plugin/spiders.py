@@ -317,13 +317,12 @@ class ManySpider(Spider):
     """Gives thousands of equal items of one exempt request."""
 
     name = "many"
-    count = "3000"
 
     async def start(self) -> AsyncIterator[Any]:
         yield Request("data:text/html,<p>sea", self.parse, meta={"dedup": False})
 
     async def parse(self, response: Response) -> AsyncIterator[Any]:
-        for number in range(int(self.count)):
+        for number in range(3000):
             yield {"url": f"http://a/{number}", "html": "<p>The tide turns twice a day."}
 
 
@@ -331,7 +330,6 @@ class HoldingSpider(Spider):
     """Follows pages that link to the next one, and puts into its stats how many responses still live."""
 
     name = "holding"
-    pages = "120"
 
     async def start(self) -> AsyncIterator[Any]:
         self.living: WeakSet[Response] = WeakSet()
@@ -344,7 +342,7 @@ class HoldingSpider(Spider):
     def parse(self, response: Response, number: int = 0) -> Iterator[Any]:
         self.living.add(response)
         yield {"url": f"http://a.example/{number}", "html": response.text}
-        if number < int(self.pages):
+        if number < 120:
             yield self._page(number + 1)
 
     def closed(self, reason: str) -> None:
@@ -456,13 +454,10 @@ class ListedSpider(Spider):
     """Visits the *urls*, a list in JSON, one after the other, and yields each page."""
 
     name = "listed"
-
-    def __init__(self, urls: str, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.urls: list[str] = json.loads(urls)
+    urls = "[]"
 
     async def start(self) -> AsyncIterator[Any]:
-        for priority, url in enumerate(self.urls):
+        for priority, url in enumerate(json.loads(self.urls)):
             yield Request(url, self.parse, priority=-priority)
 
     def parse(self, response: Response) -> Iterator[Any]:
@@ -475,7 +470,7 @@ class LinksSpider(ListedSpider):
     name = "links"
 
     async def start(self) -> AsyncIterator[Any]:
-        for url in self.urls:
+        for url in json.loads(self.urls):
             yield Request(url, self.parse, errback=self.failed)
 
     def failed(self, failure: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from dedup.index.ledger import Ledger
 from dedup.model.errors import IndexUnavailable
 from dedup.model.verdict import Outcome, Reason, Standing, Verdict
 from dedup.plugin import crawl_index
-from dedup.plugin.crawl_index import MOST_AGAIN, MOST_GATHERED, CrawlIndex, PendingRows, Settler
+from dedup.plugin.crawl_index import MOST_AGAIN, MOST_GATHERED, CrawlIndex, Settler
 from dedup.plugin.pipeline import Judge
 from dedup.plugin.stats import CrawlStats
 from dedup.plugin.tracking import Question
@@ -60,18 +60,11 @@ def test_after_a_wait_in_vain_the_index_is_not_asked_for_a_while(
     assert (counts.own()["index_errors"], caplog.text.count("locked for too long")) == (4, 1)
 
 
-def under_way(*rows: int) -> PendingRows:
-    pending = PendingRows()
-    pending.runs[7] = {}
-    for row in rows:
-        pending.begin(7, row)
-    return pending
-
-
 def test_copies_of_what_is_under_way_are_noted_however_many_repeat_pages_of_earlier_crawls() -> None:
     index: Any = SimpleNamespace(counts=None, crawler=None, settings=None)
     settler, request = Settler(index), Request("http://a.example/")
-    settler.pending = under_way(1)
+    settler.pending.runs[7] = {}
+    settler.pending.begin(7, 1)
     copy = Verdict(Reason.NEAR_DUPLICATE, kept=False, row=9)
     for earlier in range(2, MOST_AGAIN + 3):
         settler.note_copy(replace(copy, canonical=earlier), request)

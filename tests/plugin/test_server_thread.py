@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 from dedup import PostgresIndex
 from dedup.index.rows import Note
 from dedup.model.errors import IndexUnavailable, ServerAway
-from dedup.model.verdict import Outcome, Row, Visit
+from dedup.model.verdict import Outcome, Visit
 from dedup.plugin import crawl_index, server_thread
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
@@ -42,10 +42,7 @@ class Server:
         self.is_away = self.may_hear = False
         self.beside: PostgresIndex | None = None
         self.lost_claims = 0
-        self._plant(monkeypatch, module.Server)
-
-    def _plant(self, monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
-        method = kind.execute
+        method = module.Server.execute
 
         def faulty(server: Any, *given: Any, **named: Any) -> Any:
             if not self.is_away or self.beside:
@@ -57,7 +54,7 @@ class Server:
                 method(server, *given, **named)
             raise ServerAway("on purpose")
 
-        monkeypatch.setattr(kind, "execute", faulty)
+        monkeypatch.setattr(module.Server, "execute", faulty)
 
     def _lose_claim(self) -> None:
         self.is_away = False
@@ -130,12 +127,8 @@ def rows_of(address: str) -> list[Any]:
     with PostgresIndex(address) as index:
         assert index.problems() == []
         assert {run.ending for run in index.runs.all()} == {"finished"}
-        return [shown(row) for row in index.rows()]
-
-
-def shown(row: Row) -> Any:
-    verdict = row.verdict
-    return row.id, row.sighting.url, verdict.reason, verdict.canonical, row.outcome, row.listed
+        rows = [(row, row.verdict) for row in index.rows()]
+    return [(it.id, it.sighting.url, of.reason, of.canonical, it.outcome, it.listed) for it, of in rows]
 
 
 @pytest.mark.parametrize("seed", range(4))
