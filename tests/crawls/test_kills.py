@@ -108,12 +108,8 @@ def kill_half_of_them(folder: Path, address: str, minutes: float, seed: int = 0)
 def _worker(folder: Path, address: str, worker: int, numbers: range, rng: Random) -> Running:
     """Start a worker, the odd ones on a machine of their own."""
     (own := folder / str(worker)).mkdir(exist_ok=True)
-    settings = _settings(folder) | {
-        "JOBDIR": str(own / "job"),
-        "DEDUP_INDEX": address,
-        "DEDUP_CRAWL": "one",
-    }
-    settings[KNOBS] = {MOST_GATHERED: 1, "dedup.index.replica.LEASE": LEASE}
+    settings = _settings(folder) | {"JOBDIR": str(own / "job"), "DEDUP_INDEX": address}
+    settings |= {"DEDUP_CRAWL": "one", KNOBS: {MOST_GATHERED: 1, "dedup.index.replica.LEASE": LEASE}}
     del settings["DEDUP_UNCHANGED"]
     asked = " ".join(map(str, rng.sample(numbers, len(numbers))))
     arguments = {"numbers": asked, "host": f"w{worker}"}
