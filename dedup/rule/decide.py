@@ -10,7 +10,7 @@ from typing import Protocol
 
 from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
-from dedup.prints.fingerprinter import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig, other_pairs
 from dedup.rule import match as rule
 from dedup.rule.match import SiteContext, has_equal_text, nearness
 
@@ -153,9 +153,11 @@ class _Case:
         """
         if any(version.is_own for version in self.past.versions):
             return None
-        if near and self.past.is_own_address(near[1].url):
-            return None
+        # Another address of that page may be the first to show an edit of it.
+        is_own = near is not None and self.past.is_own_address(near[1].url)
         for last, canonical in self.past.dropped():
+            if is_own and self._is_edited(last):
+                continue
             if rule.match(last, self.page, self.config, self.site or rule.NO_SITE).is_duplicate:
                 matched, of = near or (self._match(canonical), canonical)
                 if matched.is_duplicate:
@@ -164,6 +166,12 @@ class _Case:
                 if matched.similarity >= rule.MIN_SIMILARITY and loses_little:
                     return matched._replace(reason=Reason.NEAR_DUPLICATE), of
         return None
+
+    def _is_edited(self, last: Fingerprint) -> bool:
+        """Return whether the page says what it did not say when it was seen *last*, but for a clock."""
+        if last.sentences and self.page.sentences:
+            return last.sentences[:HALF] != self.page.sentences[:HALF]
+        return bool(other_pairs(last.traits, self.page.traits))
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
         """Yield what the page repeats, best first: as somebody says, by the rule."""

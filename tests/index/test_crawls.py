@@ -449,6 +449,19 @@ def test_crawls_of_an_unchanged_site_with_pages_for_print_deliver_nothing(site: 
     assert delivered == [1] + 9 * [0]
 
 
+def test_a_page_for_print_is_news_for_an_edit_and_for_no_clock(site: Index) -> None:
+    """Also where the crawl before dropped only what it had met itself, and noted no sentences."""
+    delivered, days = [], (("keep", ""), ("drop", ""), ("drop", ""), ("drop", EDIT))
+    for number, (unchanged, edit) in enumerate(days):
+        urls = {P: article(edit), f"{P}/print": article(edit, clock=f"12:01:{number:02}", own=BY_PRINT)}
+        with crawling(site, unchanged=unchanged) as day:
+            day.see("http://a/today", f"{text(200)}</p><p>{BY_PRINT}")
+            # The page for print comes first from the second day on.
+            order = sorted(urls, reverse=number > 0)
+            delivered.append(sum(day.see(url, urls[url]).kept for url in order))
+    assert delivered == [1, 0, 0, 1]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_what_an_own_version_said_stands_on_no_other_page(index: Index, seed: int) -> None:
     """Else an edited record would repeat one that is like it: each of its figures would be known."""
