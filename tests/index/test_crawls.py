@@ -453,7 +453,8 @@ def test_a_page_for_print_is_news_for_an_edit_and_for_no_clock(site: Index) -> N
     """Also where the crawl before dropped only what it had met itself, and noted no sentences."""
     delivered, days = [], (("keep", ""), ("drop", ""), ("drop", ""), ("drop", EDIT))
     for number, (unchanged, edit) in enumerate(days):
-        urls = {P: article(edit), f"{P}/print": article(edit, clock=f"12:01:{number:02}", own=BY_PRINT)}
+        views = article(edit, clock=f"12:01:{number:02}", own=BY_PRINT)
+        urls = {P: article(edit), f"{P}?utm_source=print": views}
         with crawling(site, unchanged=unchanged) as day:
             day.see("http://a/today", f"{text(200)}</p><p>{BY_PRINT}")
             # The page for print comes first from the second day on.
