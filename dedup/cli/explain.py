@@ -109,20 +109,20 @@ def _newest(rows: list[Row]) -> Row:
 
 
 def _show_rows(again: why.Again, rows: list[Row]) -> None:
-    """Print the last verdict on a page, and the last one beside another page; then the others in a line.
+    """Print the last verdict on a page, and the last one beside another page, and the others in a line.
 
     *rows* are those of the page, the newest first.
     """
-    shown, told = rows[:_MOST_ROWS], ""
+    shown = rows[:_MOST_ROWS]
     last = next((row for row in shown if why.repeated(row) or row.verdict.nearest), None)
     for row in shown:
         if row in (shown[0], last):
             _show_row(again, row, is_whole=row is last)
             continue
         when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
-        told += f"  {when}: {row.verdict.reason}. {again.decided(row)[0]}\n"
-    told += f"  and {len(rows) - len(shown):,} more before\n" * (len(rows) > len(shown))
-    click.echo(told, nl=bool(told))
+        click.echo(f"{when}: {row.verdict.reason}. {again.decided(row)[0]}\n")
+    if len(rows) > len(shown):
+        click.echo(f"and {len(rows) - len(shown):,} more before\n")
 
 
 def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:

@@ -44,7 +44,7 @@ _BESIDE = {
     rule.MUCH: "the rule takes it to lose {lost}; it has about {own:.0f} of its own (not common on its "
     "site), so it may lose {allowed}",
     rule.SERIES: "the two are parts of a series: what they share is on many pages",
-    rule.NEW_PAIRS: "it had pairs of neighbouring words that {new}",
+    rule.NEW_PAIRS: "{new}",
 }
 # Why a crawl kept or dropped a page, by what was found of it or else by the reason.
 _DECIDED: dict[str, str] = {
@@ -212,7 +212,9 @@ class Again:
         """Return which pairs of words no page kept by then had, or of a record not the *nearest*."""
         page = self.page_of(row.id)
         if page is None:
-            return "no page kept by then had, or, as it is short, that this one lacks"
+            return (
+                "it had pairs of words that no page kept by then had, or, as it is short, not that page"
+            )
         pairs = chain(*(pairwise(tokens(line)) for line in page.text.splitlines()))
         told = {pair: fingerprint(Page.from_text(" ".join(pair))).traits for pair in pairs}
         site = self.index.ledger.known(row.sighting, self.config).site(row.id)
@@ -220,8 +222,9 @@ class Again:
             new = [pair for pair, of in told.items() if site.unknown(other_pairs(b"", of)).any()]
         there = nearest.sighting.fingerprint.traits
         lacks = new or [pair for pair, of in told.items() if other_pairs(there, of)]
-        where = "no page kept by then had" if new else "this one lacks, and is short, as records are"
-        return f"{where}: {printable(', '.join(f'“{one} {other}”' for one, other in lacks[:_NEW]))}"
+        where = "no page kept by then had" if new else "that page lacks, and it is short, as records are"
+        said = printable(", ".join(f"“{one} {other}”" for one, other in lacks[:_NEW]))
+        return f"it had pairs of neighbouring words that {where}: {said}"
 
     def _kept_beside(self, row: Row, nearest: Row) -> str:
         """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""

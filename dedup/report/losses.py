@@ -188,6 +188,9 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
         for name, ours, theirs in differs:
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
     places = [*_field_places(by_name, read), *_places(again, losing)]
+    # What somebody says tells pages apart keeps these copies from now on, whatever else differs.
+    apart = {row for place in places if place.says == DIFFERENT for row in place.copies}
+    places = [replace(one, records=[row for row in one.records if row not in apart]) for one in places]
     return Losses(texts, sorted(places, key=Place.urgency), fields)
 
 
@@ -424,14 +427,15 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
     if _LOST in best and all(stays in "".join(text.split()) for text in own):
         return printable("#".join(map(ends_of, best.split(_LOST))), _LONGEST)
     lost = [" ".join(span.text.strip() for span in one.line if span.of == COPY) for one in examples]
-    if len(own) > 1 and len({*lost}) == 1:
+    heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
+    if len(own) > 1 and len({*lost}) == 1 and not (heading and not _is_own(gaps[0])):
         return printable(lost[0], _LONGEST)
     same = takewhile(lambda some: len(set(some)) == 1, zip(*map(str.split, own), strict=False))
-    if prefix := [some[0] for some in same]:
+    is_value = heading and all(re.fullmatch(r"[\W\d]*\d[\W\d]*", text) for text in own)
+    if (prefix := [some[0] for some in same]) and not is_value:
         return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
     if _is_own(gaps[0]):
         return printable(re.sub(r"\d+(?:[.,:/-]\d+)*", "#", lost[0]), _LONGEST)
-    heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
     shown = gaps[0]._replace(heading=heading).shown()
     if examples and not (heading if gaps[0].is_line else re.search(r"\w\w+\W+\w\w", shown)):
         shown = f"{' > '.join(gaps[0].place.split('>')[-2:])} “{lost[0]}”" + ", …" * (len(examples) > 1)

@@ -113,6 +113,19 @@ def test_what_a_byline_stands_above_goes_by_its_own_words_and_only_what_is_named
     assert (place.shown, len(place.copies), place.name) == ("Courier mobile", 3, "")
 
 
+def test_what_a_mark_tells_apart_is_no_merged_record_though_it_differs_elsewhere_too() -> None:
+    index = index_of(
+        *(
+            f"<p class=s>Size {size}</p><p class=o>Order number {n}</p>"
+            for size, n in (("M", 17), ("L", 28))
+        )
+    )
+    places = {place.shown: place for place in Report(index).losses.places}
+    marks = Exceptions.of([Said(**places["Size #"].mark, says="different")])
+    report = Report(index, config=DedupConfig(exceptions=marks))
+    assert (Report(index).colour, report.colour) == (RED, AMBER)
+
+
 def test_what_one_copy_alone_loses_is_told_before_frames_and_counters() -> None:
     views, printed = "<p class=v>{} views".format, "<p class=c>Printed from the web site of the shop."
     ends = [printed + views(n) for n in (21, 22, 23)]
