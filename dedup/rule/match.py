@@ -286,7 +286,8 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
 def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
     """Return what tells of a kept page whether *page* may repeat it: False is certain, and fast."""
     allowed = allowed_words(page, config)
-    few = cache(lambda: not_much(page, site))
+    few, missing = cache(lambda: not_much(page, site)), cache(lambda: _missing_of(page, site))
+    most = cache(lambda: _most_missing(page, site, min(FEW_WORDS, allowed)))
 
     def may_repeat(kept: Fingerprint) -> bool:
         if kept.body_digest == page.body_digest or has_equal_text(kept, page):
@@ -297,7 +298,8 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
         lost = max(lost_words(kept, page, alike), 1.0)
         if lost <= allowed and (round(lost) <= few() or _adds_known(kept, page, site)):
             return True
-        return _stands_elsewhere(kept, page, site, min(FEW_WORDS, allowed))
+        lacks = missing()(kept) if site.is_known else None
+        return lacks is not None and lacks <= most()
 
     return may_repeat
 
@@ -349,7 +351,11 @@ def _elsewhere(  # noqa: PLR0917
 def _stands_elsewhere(kept: Fingerprint, page: Fingerprint, site: SiteContext, bound: float) -> bool:
     """Return whether at most *bound* words of *page*, and few of its own, are on no kept page."""
     missing = missing_words(kept, page, site) if site.is_known else None
-    return missing is not None and missing <= min(bound, MOST_SHARE * own_words(page, site))
+    return missing is not None and missing <= _most_missing(page, site, bound)
+
+
+def _most_missing(page: Fingerprint, site: SiteContext, bound: float) -> float:
+    return min(bound, MOST_SHARE * own_words(page, site))
 
 
 def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> bool:
@@ -371,7 +377,8 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
         return False
     words, _ = prints.words_and_numbers(prints.pairs_in(page.traits))
     has_most = _has_most(kept, page, site) and _has_most(page, kept, site)
-    return has_most and not len(_nowhere(words, prints.pairs_in(kept.traits), site))
+    unknown = sampled(words)[site.unknown(words)]
+    return has_most and not len(_beside(unknown, prints.pairs_in(kept.traits)))
 
 
 def title_of(page: Fingerprint) -> bytes:
@@ -536,16 +543,20 @@ def missing_words(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> fl
 
     None for a small sample.
     """
+    return _missing_of(page, site)(kept)
+
+
+def _missing_of(page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], float | None]:
+    """Return what tells the `missing_words` of *page* beside each page kept: the site is asked once."""
     sample = of_site(page.sample)
     if page.inside == NAMED or (size := len(sampled(sample))) < LEAST_SAMPLED:
-        return None
-    share = len(_nowhere(sample, kept.sample, site)) / size
-    return share * page.shingles * words_a_token(page)
+        return lambda _: None
+    unknown, each = sampled(sample)[site.unknown(sample)], page.shingles * words_a_token(page) / size
+    return lambda kept: each * len(_beside(unknown, kept.sample))
 
 
-def _nowhere(sample: bytes, kept: bytes, site: SiteContext) -> Sampled:
-    """Return what of *sample* is neither in that of a page *kept*, on whatever host, nor on *site*."""
-    unknown: Sampled = sampled(sample)[site.unknown(sample)]
+def _beside(unknown: Sampled, kept: bytes) -> Sampled:
+    """Return what of that which is *unknown* on a site is not in the sample of a page *kept* either."""
     return unknown[prints.positions(unknown, sampled(kept)) < 0]
 
 
