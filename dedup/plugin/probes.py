@@ -73,7 +73,7 @@ _SHOWN, _LONGEST = 3, 160
 class _Kind:
     """Pages of one *language* and *structure*, how often one was compared, and how many there were.
 
-    Of those that had another text in the last crawl so many were compared as *updates*.
+    So many were to be, as they had another text in the last crawl: *updates*.
     """
 
     language: str
@@ -264,8 +264,7 @@ class Probes:
             met = _Met(response, host.kind_of(raw.language, structure), monotonic())
             if verdict.kept:
                 self._keep(host, row, raw, question)
-                is_update = verdict.reason is Reason.UPDATED
-                self._look(host, raw, met, has_candidates=bool(verdict.candidates), is_update=is_update)
+                self._look(host, raw, met, verdict)
             elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
                 self._dropped(host, question, verdict, met)
         except Exception:
@@ -350,19 +349,18 @@ class Probes:
 
     # Asking again
 
-    def _look(
-        self, host: _Host, page: Page, met: _Met, *, has_candidates: bool, is_update: bool
-    ) -> None:
+    def _look(self, host: _Host, page: Page, met: _Met, verdict: Verdict) -> None:
         if not self._may_learn(host):
             return
         # What a program writes has no date, or says how long it may be stored.
         given = met.response.headers
         is_made = not given.get("Last-Modified") or given.get("Cache-Control") or given.get("Expires")
         has_many = met.kind.pages >= _OF_A_KIND << met.kind.looks and (is_made or host.noise.evidence)
-        is_update = is_update and met.kind.updates < _PATIENCE  # a counter may be all that has changed
+        # A counter may be all that has changed.
+        is_update = verdict.reason is Reason.UPDATED and met.kind.updates < _PATIENCE
         is_due = host.quiet < _PATIENCE or has_many or is_update or host.noise.is_wanted(page)
-        met.kind.updates += is_update
-        if is_due and host.pages >= FIRST * (1 if has_candidates else 2):
+        if is_due and host.pages >= FIRST * (1 if verdict.candidates else 2):
+            met.kind.updates += is_update
             host.later.append(met)
             self._ask_later(host)
         elif host.still and host.still[0].age > _LONG_PAUSE:

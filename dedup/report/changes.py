@@ -103,8 +103,8 @@ class Changes:
 
     def _beside(self) -> str:
         """Return where most pages have changed alone, with what leaves it out, "" for nowhere."""
-        size, sizes, changed = 0, Counter[str](), list[list[set[str]]]()
-        lines, stays = Counter[str](), Counter[str]()
+        size, changed = 0, list[list[set[str]]]()
+        sizes, lines, stays = Counter[str](), Counter[str](), Counter[str]()
         for pair in islice(self.index.store.stored(self.versions), _COMPARED):
             pages = map(self._again.page_of, pair)
             one, other = (Counter(lines_of(page) if page else ()) for page in pages)
@@ -112,12 +112,13 @@ class Changes:
                 changed.append(some)
             for line in other:
                 size += len(line.text)
-                sizes.update(dict.fromkeys(_names(line), len(line.text)))
-                lines.update(names := _names(line))
+                names = _names(line)
+                sizes.update(dict.fromkeys(names, len(line.text)))
+                lines.update(names)
                 stays.update(names if line in one else ())
         chosen, left = list[str](), changed
         while 2 * len(left) >= len(changed) and len(chosen) < _SELECTORS:
-            on = Counter(name for some in left for each in some for name in each)
+            on = Counter(chain.from_iterable(chain.from_iterable(left)))
             size_of = sum(sizes[name] for name in chosen)
             # What mostly stays is never left out with what moves in it.
             moving = (name for name in sorted(on) if 2 * stays[name] <= lines[name])
@@ -126,14 +127,11 @@ class Changes:
                 break
             chosen.append(best := max(small, key=lambda name: (on[name], -sizes[name])))
             left = [rest for some in left if (rest := [each for each in some if best not in each])]
-        only, chosen = len(changed) - len(left), sorted(chosen, key=_is_text)
+        only, where = len(changed) - len(left), ", ".join(chosen)
         if 2 * only <= len(changed) or not chosen:
             return ""
-        selectors = ", ".join(name for name in chosen if not _is_text(name))
-        leaves = "what is named first" if _is_text(chosen[-1]) else "that"
-        advice = f': DEDUP_IGNORE = "{selectors}" leaves {leaves} out' * bool(selectors)
-        where = ", ".join(chosen)
-        return f". {only:,} of {len(changed):,} pages compared changed only in {where}{advice}"
+        said = f". {only:,} of {len(changed):,} pages compared changed only in {where}"
+        return said if "“" in where else f'{said}: DEDUP_IGNORE = "{where}" leaves that out'
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
@@ -280,10 +278,6 @@ def _names(line: Line) -> set[str]:
     """Return what of DEDUP_IGNORE selects each named element around *line*, else what it says."""
     said = printable(_DIGITS.sub("#", line.text), _LONGEST_NAME)
     return {*filter(_STEP.fullmatch, line.place.split(">"))} or {f"“{said}”"}
-
-
-def _is_text(name: str) -> bool:
-    return name.startswith("“")
 
 
 def in_a_line(index: Index, run: int) -> str:

@@ -120,14 +120,8 @@ class Place:
         is_frame = is_fixed and len(self.copies) > EXAMPLES
         said = ["".join(span.text for span in one.line if span.of != KEPT) for one in self.examples]
         is_counted = bool(said) and all(map(_COUNTER.search, said))
-        order = (
-            bool(self.says),
-            not self.records,
-            not self.advice,
-            is_counted,
-            not is_sentence or is_frame,
-        )
-        return *order, is_added, is_fixed, -len(self.copies)
+        order = bool(self.says), not self.records, not self.advice, is_counted
+        return *order, is_frame or not is_sentence, is_added, is_fixed, -len(self.copies)
 
     @property
     def mark(self) -> dict[str, str]:
@@ -278,23 +272,21 @@ def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
 def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:
     """Return labels of both pages, each with the lines of its own kind below it, where these differ.
 
-    In a table the first cell of a row says what the second one is, without a number.  What counts needs
-    no label.
+    In a table the first cell of a row says what the second one is.
     """
     counts = map(Counter, sides)
     here, there = (
         {line: value for line, value in pairwise(side) if line.place == value.place and count[line] == 1}
         for side, count in zip(sides, counts, strict=True)
     )
-    labels = (
-        line
-        for line in here
-        if line in there and _is_label(line.text) and not re.search(r"\d", line.text)
-    )
-    found = {line: (here[line], there[line]) for line in labels if here[line] != there[line]}
-    return {
-        line: both for line, both in found.items() if re.search(r"\w", _COUNTER.sub("", both[1].text))
-    }
+    both = ((label, here[label], there[label]) for label in here if label in there)
+    found = ((label, a, b) for label, a, b in both if a != b and _is_label(label.text))
+    return {label: (a, b) for label, a, b in found if _is_value(label.text, b.text)}
+
+
+def _is_value(label: str, text: str) -> bool:
+    """Return whether a *label* without numbers is needed to say what *text* is, and does."""
+    return not re.search(r"\d", label) and re.search(r"\w", _COUNTER.sub("", text)) is not None
 
 
 def _is_label(text: str) -> bool:
@@ -328,7 +320,7 @@ def _places(again: Again, pairs: Sequence[_Pair]) -> Iterator[Place]:
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             is_one = len(some) == 1 or any(sum(gap in one.found for one in some) > 1 for gap in gaps)
             is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
-            is_place &= all(gap.is_possible and not _is_own(gap) for gap in gaps)
+            is_place &= all(gap.is_possible and not _is_below_own(gap) for gap in gaps)
             shown = _shown(gaps, [*lines.values()][:EXAMPLES], some[0].copy.sighting.title)
             # A sentence with an address goes by what is before that.
             lost = " ".join(span.text for line in lines for span in line if span.of == COPY)
@@ -405,8 +397,8 @@ def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
     return Example(pair.kept, pair.copy.id, line)
 
 
-def _is_own(gap: Gap) -> bool:
-    """Return whether a *gap* is below what only one page says, as a date or a price."""
+def _is_below_own(gap: Gap) -> bool:
+    """Return whether a *gap* is below what is one page's own: a line with a date or a price."""
     return re.search(r"\d", gap.heading) is not None
 
 
@@ -428,13 +420,13 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
         return printable("#".join(map(ends_of, best.split(_LOST))), _LONGEST)
     lost = [" ".join(span.text.strip() for span in one.line if span.of == COPY) for one in examples]
     heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
-    if len(own) > 1 and len({*lost}) == 1 and not (heading and not _is_own(gaps[0])):
+    if len(own) > 1 and len({*lost}) == 1 and not (heading and not _is_below_own(gaps[0])):
         return printable(lost[0], _LONGEST)
     same = takewhile(lambda some: len(set(some)) == 1, zip(*map(str.split, own), strict=False))
     is_value = heading and all(re.fullmatch(r"[\W\d]*\d[\W\d]*", text) for text in own)
     if (prefix := [some[0] for some in same]) and not is_value:
         return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
-    if _is_own(gaps[0]):
+    if _is_below_own(gaps[0]):
         return printable(re.sub(r"\d+(?:[.,:/-]\d+)*", "#", lost[0]), _LONGEST)
     shown = gaps[0]._replace(heading=heading).shown()
     if examples and not (heading if gaps[0].is_line else re.search(r"\w\w+\W+\w\w", shown)):
