@@ -50,7 +50,6 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a test has its index."""
     return tmp_path / "pages.db"
 
 
@@ -63,6 +62,5 @@ def own_server() -> Iterator[postgres.Server]:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    """The address of the example site."""
     with served() as url:
         yield url

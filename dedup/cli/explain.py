@@ -69,7 +69,6 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
 
 
 def _named(row: Row) -> str:
-    """Return the URL of a row, and where it stands."""
     return f"{printable_url(row.sighting.url, MAX_URL)}  (row {row.id}, run {row.sighting.run})"
 
 
@@ -104,7 +103,6 @@ def _meant(index: Index, name: str) -> str:
 
 
 def _newest(rows: list[Row]) -> Row:
-    """Return the newest row, of those that are not forgotten if there are any."""
     return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
 
 
@@ -196,7 +194,6 @@ def _show_loss(lost: str, texts: Compared | None, reasons: Iterable[str]) -> Non
 
 
 def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
-    """Return the fingerprint of a file, or of a text."""
     index.expect()
     if isfile(what):
         return fingerprint(_page_of_file(Path(what), settings), settings.config)

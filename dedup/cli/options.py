@@ -57,7 +57,6 @@ def plugin(name: str) -> Any:
 
 
 def _scrapy_project() -> Any:
-    """Return the module that reads the project, None where there is none to read."""
     # Importing Scrapy takes longer than all else at the start.
     return plugin("addon") if is_inside_project() else None
 

@@ -102,7 +102,6 @@ def _report(index: Index, run: int | None, domain: str) -> Report:
 
 
 def _tell(report: Report, output: Path | None, *limit: Any, end: str = "") -> None:
-    """Print the clusters, on a terminal in colours, and *end*."""
     told = chain(lines(report, *limit), [(HEADING, end)] * bool(end))
     styled = (click.style(line, **style) for style, line in told)
     with options.text_output(output) as file:
@@ -111,7 +110,6 @@ def _tell(report: Report, output: Path | None, *limit: Any, end: str = "") -> No
 
 
 def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json: bool) -> None:
-    """Print what *run*, or the last crawl, has changed."""
     runs = [one.id for one in index.runs.all() if one.action != DRY_RUN]
     if run is None and not runs:
         raise DedupError(f"there is no crawl in {index.name}")

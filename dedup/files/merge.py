@@ -110,7 +110,6 @@ def _translated(row: Row, runs: dict[int, int], rows: dict[int, int]) -> Row:
 
 
 def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
-    """Return the number of the row here, and whether its page is kept."""
     ledger, is_kept = index.ledger, row.verdict.kept
     if not row.outcome.counts:
         outcome = Outcome.RELEASED if row.outcome is Outcome.PENDING else row.outcome
@@ -121,7 +120,6 @@ def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
 
 
 def _identity(row: Row) -> bytes:
-    """Return what distinguishes a row from all others of its run."""
     seen, page = row.sighting, row.sighting.fingerprint
     facts = repr((seen.run, seen.kind, seen.scope, seen.url, seen.time, page.content_simhash)).encode()
     return blake2b(facts + page.body_digest + page.token_digest, digest_size=16).digest()

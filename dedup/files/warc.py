@@ -178,7 +178,6 @@ def _declared(head: bytes) -> int:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """Return the fields of a header, their names in lower case."""
     pairs = (line.partition(":") for line in head.decode("utf-8", "replace").split("\n")[1:])
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 

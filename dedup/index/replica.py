@@ -279,7 +279,6 @@ def last_replica(address: Address) -> Path | None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a database, and what SQLite keeps beside it."""
     for end in ("", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
 

@@ -286,7 +286,6 @@ class Server:
         return name
 
     def _meta(self) -> dict[str, str] | None:
-        """Return what the tables say of themselves, None where there are none."""
         text = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'"
         if self.execute(text, (self.schema,)).fetchone() is None:
             return None

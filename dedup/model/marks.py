@@ -120,7 +120,6 @@ def said_by(cells: Mapping[str, str | None]) -> Said:
 
 
 def _about(said: Said) -> frozenset[str]:
-    """Return the place or the pair that is meant."""
     of = (said.site, said.place) if said.place else (url_key(said.page), url_key(said.other))
     return frozenset(of)
 

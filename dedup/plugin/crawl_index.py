@@ -180,7 +180,6 @@ class CrawlIndex:
         return answer.value
 
     def _go_on_in(self, run: Run) -> None:
-        """Go on with the *run* that the server has of this crawl by now."""
         before, self.run = self.run.id, run
         if before != run.id:
             self._follow(before)

@@ -486,7 +486,6 @@ class Component:
 
     @cached_property
     def _pipeline(self) -> DedupPipeline | None:
-        """The pipeline of this crawl, None in one that has switched it off."""
         return self._crawler.get_item_pipeline(DedupPipeline)
 
     @property

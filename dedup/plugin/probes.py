@@ -624,7 +624,6 @@ def of_own(found: Fingerprint, own: Page | None) -> Fingerprint:
 
 
 def _stored(row: Row, at: Detector) -> Page | None:
-    """Return the stored page of *row*, None where there is none to read."""
     with suppress(UnreadablePage):
         return at.index.page_of(row)
     return None

@@ -161,7 +161,6 @@ def is_long(text: str, words: int) -> bool:
 
 
 def _is_word(piece: str) -> bool:
-    """Return whether *piece* is a word, and no run of a script without spaces."""
     return piece.isascii() or not _IS_UNSPACED.match(piece)
 
 

@@ -402,7 +402,6 @@ def _places(known: Integers, rows: Integers) -> Integers:
 
 
 def _is(rows: Rows, *reasons: Reason) -> Booleans:
-    """Return which of *rows* have one of *reasons*."""
     return np.isin(rows["reason"], [_REASONS.index(reason) for reason in reasons])
 
 

@@ -138,7 +138,6 @@ def units(text: str) -> list[str]:
 
 
 def _lines(parts: Sequence[tuple[_T, str]]) -> Iterator[list[tuple[_T, str]]]:
-    """Yield the lines of units, each with what it belongs to."""
     numbers = accumulate("\n" in unit for _, unit in parts)
     for _, line in groupby(zip(numbers, parts, strict=True), key=itemgetter(0)):
         yield [part for _, part in line]
@@ -177,7 +176,6 @@ def _without_moved(parts: Pieces, known: dict[str, KnownRuns]) -> Pieces:
 
 
 def _joined(line: Pieces) -> Iterator[tuple[str, str]]:
-    """Yield the parts of *line*, and whose each is."""
     for of, group in groupby(line, key=itemgetter(0)):
         yield of, "".join(unit for _, unit in group)
 

@@ -388,7 +388,6 @@ def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
-    """Return the line of a pair that loses most in *gaps*."""
     said = [pair.found[gap] for gap in gaps if gap in pair.found]
     sides = zip(*((one.before, one.lines) for one in said), strict=True)
     texts = compared(*("\n".join(dict.fromkeys(chain.from_iterable(side))) for side in sides))
@@ -504,7 +503,6 @@ def _names_of(host: str, gap: Gap) -> Iterator[tuple[str, ...]]:
 
 
 def _words(said: str, without: re.Pattern[str]) -> list[tuple[str, int]]:
-    """Return the words of what is *said*, and their kinds."""
     words = re.findall(r"\w[\w.,:/-]*", without.sub(" ", said))
     return [(word, kind_of(word.lower().strip(".,:/-"))) for word in words]
 

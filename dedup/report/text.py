@@ -96,7 +96,6 @@ def _listed(what: str, told: Iterable[str], found: Sized, most: int | None) -> I
 
 
 def _more(found: Sized, most: int | None) -> Iterator[ToldLine]:
-    """Yield how many are *found* beside the first *most*."""
     if most and len(found) > most:
         yield QUIET, f"  and {len(found) - most:,} more"
 
@@ -234,7 +233,6 @@ def full_name(index: Index) -> str:
 
 
 def _first(lines: Sequence[str], more: str) -> list[str]:
-    """Return the first *lines*, and how many *more* there are."""
     left = len(lines) - PARTS
     return [*lines[:PARTS], *([more.format(left)] if left > 0 else [])]
 

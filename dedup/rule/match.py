@@ -496,7 +496,6 @@ def _added_pairs(kept: Fingerprint, page: Fingerprint) -> float:
 
 
 def _adds_known(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:
-    """Return whether all that *page* has beside *kept* is on other pages."""
     others = other_pairs(kept.traits, page.traits)
     return _added_pairs(kept, page) < inf and not site.unknown(others).any()
 

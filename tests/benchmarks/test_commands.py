@@ -43,6 +43,7 @@ def test_the_command_names_what_fell_and_fails(tmp_path: Path, monkeypatch: pyte
     assert "give --data" in done.stdout
     assert CliRunner().invoke(gates.main, ["--only", "GOOD"]).exit_code == 0
     assert "no promise" in CliRunner().invoke(gates.main, ["--only", "nothing"]).stderr
+    assert "good" in CliRunner().invoke(gates.main, ["--list"]).stdout
 
 
 @pytest.mark.slow
@@ -50,6 +51,7 @@ def test_the_command_names_what_fell_and_fails(tmp_path: Path, monkeypatch: pyte
     ("command", "told"),
     [
         ("million --pages 200", "dropped, wrongly: 0"),
+        ("report --rows 400", "report of 400 rows"),
         ("reloads --pages 8 --kind views --one-title", "| views | one title | shuffled | 16 |"),
         ("reloads --pages 8 --records --still --kind staff", "| staff | own titles | shuffled | 2 |"),
         ("size", "lines of dedup"),

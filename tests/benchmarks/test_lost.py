@@ -1,8 +1,10 @@
-"""What copies lose alone, counted on made pages of web programs; no program runs."""
+"""What copies lose alone, counted on tiny sites and on made pages of web programs; no program runs."""
 
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +13,9 @@ from benchmarks.dynamic.__main__ import RULES
 from benchmarks.dynamic.__main__ import main as dynamic
 from benchmarks.dynamic.replay import ENDING, save
 from benchmarks.dynamic.truth import Content, Crawled, counts_of, keys_of
+from benchmarks.judged.__main__ import main as judged
 from benchmarks.judged.words import SHINGLE, Words, shingles_of
-from tests.support.pages import text
+from tests.support.pages import edited, text
 
 CONTENT = Content("h1, article", ".answer", ".views")
 
@@ -60,3 +63,38 @@ def test_lost_words_are_in_no_run_of_the_other_pages(pages: list[list[str]]) -> 
     lost = words.lost(0, words.on(range(1, len(pages))))
     kept = [token for place, token in enumerate(first) if place not in repeated]
     assert [token for run in lost for token in run] == kept
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two sites: a page, a copy with one other word, a copy with a text of its own; two equal pages."""
+    long = text(1, 400)
+    for name, content in {
+        "tea/a.html": f"<a href='c.html'>all</a> {long}",
+        "tea/b.html": f"<a href='c.html'>all</a> {edited(1, 1, 400)}",
+        "tea/c.html": f"<a href='c.html'>all</a> {long} {text(2, 60)}",
+        "tea/index.html": f"<a href='c.html'>{text(3)}</a>",
+        "cup/a.html": text(4),
+        "cup/b.html": text(4),
+    }.items():
+        file = tmp_path / "sites" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"<html><body><p>{content}</p></body></html>")
+    folder = tmp_path / "data" / "judged_sites"
+    folder.mkdir(parents=True)
+    (folder / "pairs.csv").write_text(
+        "site,kind,label,page,other\ntea,drop,A,b.html,a.html\ntea,drop,C,c.html,a.html\n"
+        "tea,kept,N,index.html,a.html\n"
+    )
+    with tarfile.open(folder / "html.tar.xz", "w:xz") as archive:
+        for site in ("tea", "cup"):
+            archive.add(tmp_path / "sites" / site, site)
+    return tmp_path / "data"
+
+
+def test_the_command_prints_a_table_of_each_order(data: Path) -> None:
+    done = CliRunner().invoke(judged, [str(data), "--jobs", "1"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "| tea | 1 / 1 |  | 0 / 1 |  |  | 0 / 1 | 1 | 1 | 1 | 0 |" in done.output
+    assert "| all | 1 / 1 |  | 0 / 1 |  |  | 0 / 1 | 2 | 1 | 1 | 0 |" in done.output
+    assert "Pages in the order of links" in done.output

@@ -63,7 +63,6 @@ def opened(browser: Any, place: Path | str, *, expected: str = "", **context: An
 
 
 def colour(element: Any, name: str) -> list[int]:
-    """Return red, green and blue of a colour of *element*."""
     found = element.evaluate(f"one => getComputedStyle(one).{name}")
     return [int(number) for number in re.findall(r"\d+", found)[:3]]
 

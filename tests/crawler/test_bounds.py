@@ -30,7 +30,6 @@ def inner() -> Iterator[Site]:
 
 @pytest.fixture
 def outer() -> Iterator[Site]:
-    """The site that is crawled."""
     with serving(Site({"/": [(200, {}, HOME)]})) as site:
         yield site
 

@@ -23,7 +23,6 @@ def page(number: int, *more: str) -> str:
 
 
 def day(folder: Path, url: str, paths: Sequence[str], **settings: object) -> Crawl:
-    """Ask for *paths* in their order."""
     given = {"CONCURRENT_REQUESTS": 1, "DEDUP_UNCHANGED": "drop", "DEDUP_STORE_PAGES": True, **settings}
     urls = json.dumps([url.rstrip("/") + path for path in paths])
     return crawl(folder, "tests.plugin.spiders.ListedSpider", given, {"urls": urls})

@@ -37,7 +37,6 @@ class Known(NamedTuple):
         return f"<html><body><h1>{self.path}</h1><p>{said}</p></body></html>"
 
     def html(self) -> str:
-        """Return the whole page."""
         return "".join(map(self.part, range(PARTS)))
 
 

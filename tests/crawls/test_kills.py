@@ -205,7 +205,6 @@ def test_half_of_the_workers_of_a_server_killed_again_and_again(tmp_path: Path) 
 
 
 def confirmed_in(index: Path) -> int:
-    """Return how many rows a crawl that is under way has confirmed."""
     with closing(sqlite3.connect(index)) as file:
         found: int = file.execute("SELECT count(*) FROM pages WHERE outcome = 'confirmed'").fetchone()[0]
     return found

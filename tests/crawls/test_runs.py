@@ -77,7 +77,6 @@ def test_what_is_wanted_back_is_kept_from_then_on(tmp_path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the write lock of the index, from another connection."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield

@@ -25,7 +25,6 @@ CONTENTS = [text(number % UNIQUE) for number in range(2 * UNIQUE)]
 
 
 def begun(folder: Path, server: postgres.Server | str, **settings: Any) -> Running:
-    """Start a crawl of some five seconds."""
     address = server if isinstance(server, str) else server.address()
     own = {"DEDUP_INDEX": address, "DEDUP_TEXT_FIELDS": ["text"], "DOWNLOAD_DELAY": 0.1}
     arguments = {"contents": json.dumps(CONTENTS), "meta": "{}"}

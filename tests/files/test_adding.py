@@ -60,7 +60,6 @@ def add_here(*arguments: object) -> Result:
 
 
 def counts(*arguments: object, names: str, code: int = 0) -> list[int]:
-    """Return what the summary of adding says by these names."""
     done = add_here(*arguments, "--json")
     assert done.exit_code == code, done.output
     summary = json.loads(done.stdout)

@@ -35,7 +35,6 @@ PRINT = fingerprint(page(text(1)))
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leases that are over in a second."""
     monkeypatch.setattr("dedup.index.replica.LEASE", 1.0)
 
 

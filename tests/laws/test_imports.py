@@ -32,7 +32,6 @@ def feed_of(path: Path) -> Feed:
 
 
 def read(feed: Feed) -> list[Record]:
-    """Return the records as far as they can be read."""
     found: list[Record] = []
     with suppress(FeedError):
         found.extend(feed.records())

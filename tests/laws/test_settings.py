@@ -36,7 +36,6 @@ values = (
 
 
 def outcome(given_settings: dict[str, Any]) -> tuple[str, DedupSettings | None]:
-    """Return the message of the error, or the settings."""
     try:
         return "", read_settings(Settings(given_settings))
     except ConfigError as error:

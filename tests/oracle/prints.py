@@ -146,7 +146,6 @@ def word_count(tokens: list[str]) -> int:
 
 
 def whole_weights(tokens: list[str]) -> dict[str, float]:
-    """Return (1 + ln tf) * sqrt(idf) of each word of a text, in multiples of 1/256."""
     counts = Counter(tokens)
     damped = 1 + np.log(np.array([*counts.values()], np.float64))
     weights = np.rint(256 * damped * np.sqrt([idf(word) for word in counts]))

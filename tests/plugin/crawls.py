@@ -41,7 +41,6 @@ def item(number: int, content: str, **fields: Any) -> dict[str, Any]:
 
 
 def listed(*items: Any) -> dict[str, str]:
-    """Return the argument of a spider that yields *items*."""
     return {"items": json.dumps(items)}
 
 
@@ -68,7 +67,6 @@ def fates(folder: Path) -> list[Outcome]:
 
 
 def dedup(folder: Path, *arguments: str) -> str:
-    """Return what the command line prints about the index in *folder*."""
     done = run(*arguments, crawling.index_of(folder))
     assert done.exit_code == 0, done.output
     return done.stdout

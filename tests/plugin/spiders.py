@@ -303,7 +303,6 @@ class DoorSpider(Spider):
         yield {"url": response.url[-6:], "text": "second"}
 
     def late_item(self, response: Response) -> Iterator[Any]:
-        """Give no item of the first page."""
         is_first = "<!-- 0 -->" in response.text
         yield from self.no_item(response) if is_first else self.parse(response)
 
@@ -440,7 +439,6 @@ class Site:
         return above, below
 
     def body(self, number: int) -> str:
-        """Return what the pages of that *number* say."""
         return f"<p>{text(number, self.words)}</p>"
 
     def __call__(self, path: str, before: int) -> str | int:

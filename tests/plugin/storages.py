@@ -29,7 +29,6 @@ async def pause_until(is_true: Callable[[], bool]) -> None:
 
 
 def fail(item: Any) -> None:
-    """Raise what the *fate* of an item says."""
     if item.get("fate") == "drop":
         raise DropItem("storage does not want it", log_level="DEBUG")
     if item.get("fate") == "fail":

@@ -461,3 +461,9 @@ def test_what_was_whole_and_what_is_appended_can_be_read(
     assert found[:count] == expected[:count]
     assert found[-len(last) :] == last
     assert len(found) - count - len(last) <= 1
+
+
+@pytest.mark.parametrize("data", [b"", b"a,b\r\n", b'{"a": 1}\n', b"\n"])
+@pytest.mark.parametrize("kind", EXPORTERS)
+def test_a_file_that_ends_with_a_line_is_left_as_it_is(kind: str, data: bytes) -> None:
+    assert ended(data, kind) == (data, False)

@@ -43,7 +43,6 @@ def small(folder: Path, site: Any = None, **settings: Any) -> Crawl:
 
 
 def held(folder: Path) -> list[dict[str, str]]:
-    """Return what is not visited."""
     file = folder / "job" / "not-visited.jsonl"
     return list(map(json.loads, file.read_text().splitlines())) if file.exists() else []
 

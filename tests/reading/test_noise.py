@@ -25,7 +25,6 @@ def page(said: str, title: str = "", number: int = 0) -> Page:
 
 
 def learned(first: Iterable[str], second: Iterable[str], noise: Noise | None = None) -> Noise:
-    """Return what two answers of some addresses teach."""
     found = noise or Noise()
     for number, (one, other) in enumerate(zip(first, second, strict=True)):
         found.learn(page(one, number=number), page(other, number=number))

@@ -42,18 +42,15 @@ URLS = [
 
 
 def write(index: Index, path: Path, **choices: Any) -> Path:
-    """Write the report on *index* to *path*."""
     path.write_text(html(index, **choices), "utf-8", newline="")
     return path
 
 
 def html(index: Index, *, run: int | None = None, **choices: Any) -> str:
-    """Return the report on *index*, or a *run* of it."""
     return page_of(Report(index, run=run), **choices)
 
 
 def told(index: Index, *, run: int | None = None, limit: int = CLUSTERS) -> list[str]:
-    """Return the lines of the report on *index* for a terminal."""
     return [line for _, line in lines(Report(index, run=run), limit)]
 
 

@@ -29,7 +29,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(report: str, path: str) -> list[Any]:
-    """Return what is at *path* (XPath)."""
     tree: Any = etree.HTML(report)
     return list(tree.xpath(path))
 

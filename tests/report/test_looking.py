@@ -34,7 +34,6 @@ def filled(path: Path, *, store_pages: bool) -> Path:
 
 
 def near(output: str) -> list[tuple[str, str]]:
-    """Return what is listed as near: whether it is a copy, and its URL."""
     return re.findall(r"^ +\d+ .*  (\S.*?)  +(http\S+)", output, re.MULTILINE)
 
 
@@ -90,6 +89,24 @@ def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
     assert re.search(by_site, output)
     for one, end in ((urls[0], by_site), (urls[1], r"  So it is no copy\.\n")):
         assert re.search(f"{end}$", run("explain", one, urls[2], path).output)
+
+
+def test_explain_of_a_copy_for_print_says_that_the_site_decided(tmp_path: Path) -> None:
+    """It is too little like the page kept to be its copy by the two alone."""
+    framed, path = "<title>{0}</title><p>" + text(90) + "</p><p>{1}</p><p>{2}", tmp_path / "printed.db"
+    table = "<title>{}</title><table><tr><td><ul><li><section><p>{}</p>"
+    said = [(f"Text {number}", text(number, 100), text(40 + number, 30)) for number in range(1, 30)]
+    pages = [*(framed.format(*one) for one in said), table.format(*said[0])]
+    urls = [f"http://a.example/{number}" for number in range(len(pages))]
+    prints = [Page.from_html(html, url=url) for html, url in zip(pages, urls, strict=True)]
+    judged(path, *prints, store_pages=False)
+    output = run("explain", urls[-1], path).output
+    assert f"kept     {urls[0]}  (row 1, run 1)" in output
+    assert (
+        "dropped: it has the title of a page that was kept, and most of its words in another frame."
+        in output
+    )
+    assert f"  {BY_SITE}.\n" in output
 
 
 def test_explain_of_each_time_a_page_was_seen(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:

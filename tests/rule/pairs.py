@@ -50,7 +50,6 @@ def others(draw: st.DrawFn) -> Fingerprint:
 
 
 def bases() -> st.SearchStrategy[Fingerprint]:
-    """Return the page kept."""
     return st.sampled_from((BASE, BASE, replace(BASE, content_simhash=0)))
 
 

@@ -331,7 +331,6 @@ def test_no_more_than_eighteen_numbers_decide_and_each_is_told() -> None:
 
 
 def assigned(path: Path) -> list[str]:
-    """Return the names that a module gives values to."""
     body = ast.parse(path.read_text("utf-8")).body
     targets = [node.targets[0] for node in body if isinstance(node, ast.Assign)]
     return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]

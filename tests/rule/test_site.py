@@ -31,7 +31,6 @@ SHARED = words(Random(7), 60)
 
 
 def texts(rng: Random, number: int = 100, size: int = 60) -> Iterable[Said]:
-    """Yield so many pages with words and titles of their own."""
     return ((TEXT.format(each), words(rng, size)) for each in range(number))
 
 
@@ -44,7 +43,6 @@ def document(title: str, content: str, path: object) -> Page:
 
 
 def crawled(pages: Iterable[Page]) -> list[bool]:
-    """Return whether each of *pages* is kept, one after the other."""
     with Detector(MemoryIndex()) as detector:
         return [detector.check(page).kept for page in pages]
 

@@ -78,7 +78,6 @@ class Running:
         assert log.count(text) >= times, log
 
     def is_alive(self) -> bool:
-        """Return whether the process still runs."""
         return self._process.is_alive()
 
     def send(self, number: signal.Signals) -> None:

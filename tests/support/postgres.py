@@ -112,7 +112,6 @@ def _remove(server: Server) -> None:
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Speak SQL to the server of an index."""
     import psycopg
 
     with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:

@@ -26,7 +26,6 @@ paths = st.builds("/{}{}".format, st.lists(segments, max_size=6).map("/".join), 
 
 
 def word(number: int) -> str:
-    """Return a name without digits."""
     return "".join(chr(97 + int(digit)) for digit in str(number))
 
 
@@ -240,7 +239,6 @@ def paged(path: str) -> list[str]:
 
 
 def with_leaves(path: str) -> list[str]:
-    """Each page names a leaf."""
     if path.startswith("/product/"):
         return [path.replace("/product/", "/cart?add=")]
     return lists(path, start="/list/{}.html", page="/product/{}.html")
@@ -255,7 +253,6 @@ def test_what_whole_pages_name_is_met(names: Callable[[str], list[str]], new: st
 
 
 def last(path: str) -> int:
-    """Return the number at the end of *path*, 0 for none."""
     digits = path.removesuffix(".html").rpartition("-" if "-" in path else "/")[2]
     return int(digits) if digits.isdecimal() else 0
 
