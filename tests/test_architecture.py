@@ -19,7 +19,7 @@ PLACES = {
     **dict.fromkeys(("jieba", "rjieba"), ("reading/tokens",)),
     **dict.fromkeys(("lxml", "bs4"), ("reading/markup",)),
     "jinja2": ("report/html",),
-    "brotli": ("files/warc",),
+    **dict.fromkeys(("brotli", "warcio"), ("files/warc",)),
     "multiprocessing": ("files/adding",),
     "msgpack": ("index/replica",),
     "psycopg": ("index/server",),

@@ -16,6 +16,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any, ClassVar
@@ -43,7 +44,7 @@ class Record:
     """A record of a feed; *name* says in messages where it is.
 
     *source* is what a `Feed.sink` writes, None where nothing whole can be written.  *payload* is what
-    `Feed.raw_page` takes, None only where there is a *problem*; *size* is about how many bytes that has.
+    `Feed.raw_page` takes, None where there is nothing to judge; *size* is about how many bytes that has.
     """
 
     name: str
@@ -101,6 +102,11 @@ class Feed(ABC):
 def is_compressed(path: Path) -> bool:
     """Return whether *path* is compressed with gzip, by its name."""
     return path.suffix.lower() == ".gz"
+
+
+def is_packed(file: BufferedReader) -> bool:
+    """Return whether *file* is compressed with gzip from where it stands, by its bytes."""
+    return file.peek(2)[:2] == b"\x1f\x8b"
 
 
 def packed(file: IO[bytes]) -> gzip.GzipFile:

@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 import gzip
-import mmap
+import os
 import re
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from io import StringIO
 from itertools import count
 from pathlib import Path
-from typing import IO
+from shutil import copyfileobj
+from typing import Any, BinaryIO
 
 from w3lib.encoding import http_content_type_encoding
 
 from dedup.files import formats
-from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Record, Write
+from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Record, Write, is_packed
+from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
 
 HTML_TYPES = ("text/html", "application/xhtml+xml")
-_RECORD, _MEMBER = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n"), re.compile(rb"\x1f\x8b\x08")
-_LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,15})[ \t]*\r$", re.IGNORECASE | re.MULTILINE)
-_MAX_HEADER = 256 * 1024
-_PIECE = 4096  # of a member, which may be a thousand times as long when it is unpacked
-_END, _PADDING = b"\r\n\r\n", re.compile(rb"[\0\s]*")  # of a header, and after a record
-_HEAD_END = re.compile(rb"\r\n\r\n|" + _RECORD.pattern)  # or the next record, if it is cut off
-_PACKING = b"\x1f\x8b"  # begins what is compressed, whatever the name of the file says
-_OF_A_PAGE = re.compile(rb"HTTP/\S+ +2\d\d\b")
-# A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
-_CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
-_CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_PACKED = re.compile(r"\b(?:gzip|deflate|br|zstd|compress)\b")
-RecordPlace = tuple[str, int, int]
-"""A file, where in it a record begins, and how long its header and block are, unpacked."""
+_WITH_PAGES = ("response", "resource", "conversion")
+_CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # other than white space: text has none
+_WRONG = "it is not judged, and not written where the compression changes"
+_END = b"\r\n\r\n"  # of a record
+_MAX_LINE = 1024 * 1024
+RecordPlace = tuple[str, int, int, int | None]
+"""A file, where in it a record begins, how long it is there, and its block; None if that is wrong."""
 
 
 class WebArchive(Feed):
     """A file of WARC records; in a compressed one each is a gzip member of its own.
 
     Pages are responses with a status of 2xx and resources, where they are HTML, and conversions,
-    which are text (WET files).  Damage between records is left out; a record of a wrong length is not
-    judged, and left out where what follows it in the output could not be read.  What the headers of a
-    response say of its body is often no longer true: then it is read as what it is.
+    which are text (WET files).  A record of a wrong length is not judged; where there should be a
+    record and is none, nothing more is read.  What the headers of a response say of its body is often
+    no longer true: then it is read as what it is.
     """
 
     form = "warc"
@@ -51,168 +46,137 @@ class WebArchive(Feed):
 
     def records(self) -> Iterator[Record]:
         with formats.reading(self.name), self.path.open("rb") as file:
-            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            with view:
-                yield from self._records(view)
+            size = os.fstat(file.fileno()).st_size
+            archive = _archive(file, no_record_parse=True)
+            for number in count(1):
+                place, errors = archive.offset, archive.err_count
+                try:
+                    with redirect_stderr(StringIO()):
+                        record = next(archive, None)
+                        length = record and archive.get_record_length()
+                    if not record and place < size:  # a member that is cut off early looks like the end
+                        file.seek(place)
+                        if gzip.GzipFile(fileobj=file).read(1):
+                            raise EOFError
+                except Exception as error:  # the archive has none that all others are made of
+                    raise self._damaged(place) from error
+                if not record:
+                    return
+                unpacking, rest = archive.reader.decompressor, archive.next_line or b""
+                if unpacking and rest.startswith(b"WARC/"):
+                    told = "is compressed as a whole and not record by record"
+                    raise FeedError(f"{self.name} {told}; `warcio recompress` mends it")
+                said = record.rec_headers.get_header("Content-Length")
+                left = said != str(record.length) or record.raw_stream.limit
+                is_cut = (rest or not unpacking.eof) if unpacking else left
+                if is_cut:
+                    raise self._damaged(place)
+                # After a head that is cut off the lines of the next one belong to it, too.
+                heads = [name for name, _ in record.rec_headers.headers if name.lower() == "warc-type"]
+                is_sound = not left and archive.err_count == errors and len(heads) == 1
+                there = (length, record.length) if is_sound else (archive.offset - place, None)
+                source: RecordPlace = (self.name, place, *there)
+                payload = source if is_sound and record.rec_type in _WITH_PAGES else None
+                problem = "" if is_sound else f"is damaged or has a wrong length ({said}): {_WRONG}"
+                self.share = archive.offset / size
+                yield Record(f"{self.name}, record {number:,}", source, payload, problem=problem)
 
-    def _records(self, view: mmap.mmap) -> Iterator[Record]:
-        """Yield the records; where one should be and is none, the next is looked for."""
-        is_packed = view[:2] == _PACKING or (formats.is_compressed(self.path) and view[:5] != b"WARC/")
-        begin, measured = (_MEMBER, self._member) if is_packed else (_RECORD, _plain)
-        names = (f"{self.name}, record {number:,}" for number in count(1))
-        place = 0
-        while place < len(view):
-            size, end, is_sound = measured(view, place)
-            end += len(_PADDING.match(view, end)[0])  # type: ignore[index]
-            self.share = end / len(view)
-            source: RecordPlace | None = (self.name, place, size) if size else None
-            is_followed = is_sound and (end == len(view) or begin.match(view, end) is not None)
-            # The length of a plain record may be so wrong that it hides the next one.
-            found = None if is_followed else begin.search(view, end if is_packed else place + 1)
-            place = end if is_followed else found.start() if found else len(view)
-            if source and is_sound and place >= end:
-                yield Record(next(names), source, source)
-                source = None
-            if not is_followed:
-                problem = f"is damaged or cut off before byte {place:,}: what cannot be read is left out"
-                # It is not judged: others would be dropped for what an output may have to leave out.
-                yield Record(next(names), source, problem=problem)
-
-    def _member(self, view: mmap.mmap, place: int) -> tuple[int, int, bool]:
-        """Return the size of the record in the gzip member at *place*, and where that ends.
-
-        The size is 0 for none; the last value tells whether all of the member is a record, or nothing.
-        """
-        unpacking, head, rest = zlib.decompressobj(31), b"", b""
-        size, declared, end = 0, 0, place
-        with suppress(zlib.error):
-            # What gives nothing for a whole piece is no member, but only begins like one.
-            while not unpacking.eof and end < len(view) and (size or end == place):
-                piece = unpacking.decompress(view[end : end + _PIECE])
-                if not declared and len(head) < _MAX_HEADER:
-                    head += piece
-                    declared = _declared(head)
-                if declared:
-                    rest += piece[max(0, declared - size) :][: _PIECE - len(rest)]
-                end, size = end + _PIECE, size + len(piece)
-        if not unpacking.eof or (size and not declared):
-            return 0, place + 1, False
-        if _RECORD.match(rest := rest.strip(b"\0 \t\r\n")):
-            told = "is compressed as a whole and not record by record; unpack it first"
-            raise FeedError(f"{self.name} {told}")
-        end = min(end, len(view)) - len(unpacking.unused_data)
-        return min(declared, size), end, declared <= size <= declared + _PIECE and not rest
+    def _damaged(self, place: int) -> FeedError:
+        told = f"is damaged or cut off at byte {place:,}"
+        return FeedError(f"{self.name} {told}: what follows is neither read nor written")
 
     @staticmethod
     def raw_page(payload: RecordPlace, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
-        size = payload[2]
         try:
-            with _opened(payload) as file:
-                begin = file.read(min(size, 2 * _MAX_HEADER))
-                head, _, block = begin.partition(_END)
-                fields, http = _fields(head), dict[str, str]()
-                what, kind = fields.get("warc-type", "").lower(), fields.get("content-type", "")
-                if what == "response" and _OF_A_PAGE.match(block):
-                    head, *rest = re.split(rb"\r?\n\r?\n", block, maxsplit=1)
-                    http, block = _fields(head), b"".join(rest)
-                    kind = http.get("content-type", "")
-                is_html = kind.partition(";")[0].strip().lower() in HTML_TYPES
-                if what != "conversion" and not (is_html and (http or what == "resource")):
+            with open(payload[0], "rb") as file, redirect_stderr(StringIO()):
+                file.seek(payload[1])
+                record = next(_archive(file))
+                http, kind = record.http_headers, record.content_type
+                if record.rec_type == "response":
+                    is_found = http and http.get_statuscode().startswith("2")
+                    kind = is_found and http.get_header("content-type")
+                is_html = (kind or "").partition(";")[0].strip().lower() in HTML_TYPES
+                if not is_html and record.rec_type != "conversion":
                     return None
-                block += file.read(min(size - len(begin), MAX_RECORD + 1))
-        except (OSError, EOFError, zlib.error) as error:
+                body = _body(record)
+        except Exception as error:  # of the many kinds that damaged bytes lead to
             raise BadRecord(f"cannot be read: {error}") from error
-        body = _unpacked(block, http)
-        if max(len(block), len(body)) > MAX_RECORD:
-            raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
-        url = fields.get("warc-target-uri", "").strip("<>")
-        if what == "conversion":
-            return RawPage(text=block.decode("utf-8", "replace"), url=url)
+        url = record.rec_headers.get_header("WARC-Target-URI") or ""
+        if not is_html:
+            return RawPage(text=body.decode("utf-8", "replace"), url=url)
         return RawPage(html=body, url=url, encoding=http_content_type_encoding(kind) if http else None)
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
         def write(source: RecordPlace) -> None:
-            name, _, left = source
-            with (
-                _opened(source) as record,
-                formats.packed(file) if compressed else nullcontext(file) as out,
-            ):
-                piece = record.read(min(left, MAX_RECORD))
-                if not compressed and _declared(piece) > left:
+            from warcio.limitreader import LimitReader
+
+            name, place, length, block = source
+            with open(name, "rb") as file:
+                file.seek(place)
+                was_packed = is_packed(file)
+                unpacked: Any = gzip.GzipFile(fileobj=file) if was_packed else file
+                if was_packed == compressed:
+                    part = LimitReader(file, length)
+                    copyfileobj(part, out)
+                    out.write(b"" if compressed else _END)
+                elif block is None:
                     raise FeedError(f"{name} has a record that would hide what follows it")
-                while piece:
-                    out.write(piece)
-                    left -= len(piece)
-                    piece = record.read(min(left, MAX_RECORD))
-                out.write(_END)
-            if left:
+                else:
+                    part = LimitReader(unpacked, block)
+                    with formats.packed(out) if compressed else nullcontext(out) as record:
+                        while (line := unpacked.readline()).strip():
+                            record.write(line)
+                        record.write(line)
+                        copyfileobj(part, record)
+                        record.write(_END)
+            if part.limit:
                 raise FeedError(f"{name} has been cut off since it was read")
 
-        with path.open("wb") as file:
+        with path.open("wb") as out:
             yield write
 
 
-@contextmanager
-def _opened(place: RecordPlace) -> Iterator[IO[bytes]]:
-    """Give the bytes of the record at *place*, and what follows it."""
-    with open(place[0], "rb") as file:
-        file.seek(place[1])
-        is_packed = file.peek(2)[:2] == _PACKING
-        yield gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[misc]
+def _archive(file: BinaryIO, **options: bool) -> Any:
+    """Return the records of *file*, from where it stands."""
+    try:
+        from warcio.archiveiterator import WARCIterator
+    except ImportError as error:
+        how = "web archives are read with warcio; install it with: pip install warcio"
+        raise DedupError(how) from error
+    archive = WARCIterator(file, **options)
+    # What is no archive may have no lines: a long one would take the square of the time.
+    readline = archive.reader.readline
+    archive.reader.readline = lambda size=_MAX_LINE: readline(min(size, _MAX_LINE))
+    return archive
 
 
-def _plain(view: mmap.mmap, place: int) -> tuple[int, int, bool]:
-    """Return the size of the record at *place*, 0 for none, and where the next one is to begin."""
-    found = _HEAD_END.search(view, place + 1, place + _MAX_HEADER)
-    size = _declared(view[place : found.end()]) if found and found[0] == _END else 0
-    is_there = 0 < size <= len(view) - place
-    return (size, place + size, True) if is_there else (0, place + 1, False)
+def _body(record: Any) -> bytes:
+    """Return the body of a page without its chunks and its packing, whatever its headers say."""
+    from warcio.bufferedreaders import DecompressingBufferedReader
 
-
-def _declared(head: bytes) -> int:
-    """Return how long a record is by its *head*, to the end of its block; 0 where it does not say."""
-    end = head.find(_END) + len(_END)
-    length = _LENGTH.search(head, 0, end)
-    return end + int(length[1]) if length and _RECORD.match(head) else 0
-
-
-def _fields(head: bytes) -> dict[str, str]:
-    pairs = (line.partition(":") for line in head.decode("utf-8", "replace").split("\n")[1:])
-    return {name.strip().lower(): value.strip() for name, _, value in pairs}
-
-
-def _unpacked(body: bytes, http: Mapping[str, str]) -> bytes:
-    """Return *body* without the chunks and the packing that it has, whatever its header says."""
-    coding, parts, place = http.get("content-encoding", "").lower(), [], 0
-    is_chunked = "chunked" in http.get("transfer-encoding", "").lower()
-    while is_chunked and (chunk := _CHUNK_HEAD.match(body, place)):
-        place = chunk.end() + int(chunk[1], 16)
-        parts.append(body[chunk.end() : place])
-    found = [b"".join(parts) or body]
-    while len(found) <= 3 and (inner := next(filter(None, _unpackings(found[-1], coding)), b"")):
-        found.append(inner)
-    if len(found) == 1 and _PACKED.search(coding) and _CONTROLS.search(body, 0, 1024):
-        raise BadRecord("has a body that cannot be unpacked")
-    return found[-1]
-
-
-def _unpackings(body: bytes, coding: str) -> Iterator[bytes]:
-    """Yield what *body* may be when it is unpacked."""
-    is_text = _CONTROLS.search(body, 0, 1024) is None
-    if "br" in coding:
+    http = record.http_headers
+    coding = (http.get_header("content-encoding") or "").lower() if http else ""
+    if http and coding not in ("gzip", "deflate"):
+        http.replace_header("content-encoding", "")  # it cannot use this Brotli
+    too_long = BadRecord(f"it has more than {MAX_RECORD:,} bytes")
+    if record.raw_stream.limit > MAX_RECORD:
+        raise too_long
+    said = record.content_stream()
+    found = DecompressingBufferedReader(said)  # what is still packed
+    body: bytes = found.read(MAX_RECORD + 1)
+    unpackings = [getattr(stream, "decompressor", None) for stream in (said, found)]
+    ends = [unpacking.eof for unpacking in unpackings if unpacking]
+    if "br" in coding and _CONTROLS.search(body, 0, 1024):
         try:
             import brotli
         except ImportError:
-            if not is_text:
-                raise BadRecord("needs Brotli: pip install brotli") from None
-        else:
-            with suppress(brotli.error):
-                unpacking = brotli.Decompressor()
-                text = unpacking.process(body, output_buffer_limit=MAX_RECORD + 1)
-                if unpacking.is_finished() or not is_text:  # text may begin like what is packed
-                    yield text
-    # With -15 it has no head: browsers take that for `deflate`, too.
-    for bits in () if is_text else (47, -15) if "deflate" in coding else (47,):
-        with suppress(zlib.error):
-            yield zlib.decompressobj(bits).decompress(body, MAX_RECORD + 1)
+            raise BadRecord("it needs Brotli: pip install brotli") from None
+        unbrotli = brotli.Decompressor()
+        body = unbrotli.process(body, output_buffer_limit=MAX_RECORD + 1)
+        ends = [unbrotli.is_finished()]
+    if len(body) > MAX_RECORD:
+        raise too_long
+    if not all(ends) or (coding and not ends and _CONTROLS.search(body, 0, 1024)):
+        raise BadRecord(f"its body cannot be unpacked ({coding or 'gzip'})")
+    return body
