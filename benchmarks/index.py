@@ -18,7 +18,7 @@ import click
 import numpy as np
 
 from benchmarks.tables import Table
-from dedup.index.blocks import BlockIndex
+from dedup.index.search import BlockIndex
 from dedup.model.hashes import Hashes
 
 SEED = 20

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedup.index.blocks import BlockIndex as BlockIndex
-    from dedup.index.detector import Detector as Detector
+    from dedup.index.index import Detector as Detector
     from dedup.index.index import MemoryIndex as MemoryIndex
     from dedup.index.index import PostgresIndex as PostgresIndex
     from dedup.index.index import SQLiteIndex as SQLiteIndex
+    from dedup.index.search import BlockIndex as BlockIndex
     from dedup.model.fingerprint import Fingerprint as Fingerprint
     from dedup.model.hashes import hamming_distance as hamming_distance
     from dedup.model.verdict import Match as Match
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BlockIndex": "index.blocks",
+    "BlockIndex": "index.search",
     "DedupConfig": "prints.fingerprinter",
-    "Detector": "index.detector",
+    "Detector": "index.index",
     "Fingerprint": "model.fingerprint",
     "Match": "model.verdict",
     "MemoryIndex": "index.index",

@@ -24,8 +24,7 @@ import click
 from lxml import etree
 
 from dedup import Page, fingerprint
-from dedup.reading.markup import decode, markup_of
-from dedup.reading.walk import reading_of
+from dedup.reading.markup import decode, markup_of, reading_of
 from tests.laws.test_pages import MARKUP
 from tests.native.test_pages import PARTS, TAGS
 from tests.oracle.prints import print_of

@@ -24,7 +24,7 @@ from dedup.files.formats import Feed, FeedError, HtmlFiles, Record, Write, is_co
 from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
-from dedup.index.detector import Detector, are_small
+from dedup.index.index import Detector, are_small
 from dedup.index.known import PageToRecord
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Sighting

@@ -23,8 +23,7 @@ from scrapy.crawler import Crawler
 
 from dedup.index import Index, Run
 from dedup.index.address import address_of, is_address
-from dedup.index.detector import Detector
-from dedup.index.index import Draft, SQLiteIndex, open_index
+from dedup.index.index import Detector, Draft, SQLiteIndex, open_index
 from dedup.model.errors import DedupError, IndexUnavailable, NoSuchRow, ServerAway, printable
 from dedup.model.verdict import Standing, Verdict
 from dedup.plugin.addon import index_path

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from dedup.index.detector import Detector
+from dedup.index.index import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.index.rows import OF_URL
 from dedup.model.errors import counted, printable

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from dedup.index import Index, Run
 from dedup.index.address import address_of
-from dedup.index.detector import Detector
-from dedup.index.index import Draft, open_index
+from dedup.index.index import Detector, Draft, open_index
 from dedup.index.ledger import PENDING_OF_RUN
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome, Verdict

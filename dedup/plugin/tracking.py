@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 from scrapy.http import Response
 
-from dedup.index.detector import Detector
+from dedup.index.index import Detector
 from dedup.index.known import PageToRecord
 from dedup.model.fingerprint import Sighting
 from dedup.model.verdict import Verdict

@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from dedup.index.detector import Detector
+from dedup.index.index import Detector
 from dedup.index.notes import UrlRules
 from dedup.index.rows import IS_WANTED_BACK
 from dedup.model.errors import counted, printable

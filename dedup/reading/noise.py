@@ -21,9 +21,9 @@ from dedup.model.errors import ConfigError, counted
 from dedup.model.hashes import digest
 from dedup.model.marks import DIFFERENT, MARKED, Exceptions
 from dedup.model.urls import host_of
+from dedup.reading.markup import TITLE
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
-from dedup.reading.walk import TITLE
 
 _AROUND = 2  # words that stay on each side of a gap, as many as are asked for
 _HEADING = 8  # a heading has at most so many words
@@ -68,7 +68,7 @@ _matched = partial(SequenceMatcher, None, autojunk=False)
 
 
 class Line(NamedTuple):
-    """A line of a page: its *place* (`dedup.reading.walk`) and *text*."""
+    """A line of a page: its *place* (`dedup.reading.markup`) and *text*."""
 
     place: str
     text: str

@@ -20,8 +20,21 @@ from dedup.model.hashes import digest
 from dedup.model.urls import MAX_URL, host_of, url_key, valid
 from dedup.native._pages import rough_words
 from dedup.reading.fields import LONG_TEXT, RawPage, decoded, is_long, own_words
-from dedup.reading.markup import MAX_BYTES, MAX_DEPTH, Excess, has_flood, is_too_long, markup_in, tree_of
-from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, Reading, all_roots, places_of, reading_of
+from dedup.reading.markup import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MIN_MAIN_WORDS,
+    MIN_SHOWN_WORDS,
+    Excess,
+    Reading,
+    all_roots,
+    has_flood,
+    is_too_long,
+    markup_in,
+    places_of,
+    reading_of,
+    tree_of,
+)
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -85,7 +98,7 @@ class Page:
     unjudged: str = field(default="", compare=False)  #: what other fields hold; no verdict depends on it
     variant: str = ""  #: its language and region, where it names alternates of itself in others
     record: str = ""  #: the id of what it says it shows (`record_of`)
-    #: Where the lines of the text are (`dedup.reading.walk`), where somebody asked for it.
+    #: Where the lines of the text are (`dedup.reading.markup`), where somebody asked for it.
     places: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod

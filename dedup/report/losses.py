@@ -17,10 +17,10 @@ from dedup.model.marks import DIFFERENT
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading import noise
+from dedup.reading.markup import TITLE
 from dedup.reading.noise import Gap, Gaps, Line
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
-from dedup.reading.walk import TITLE
 from dedup.report.diff import ADDRESS, COPY, KEPT, Compared, MarkedLine, compared, ends_of
 from dedup.report.explanation import Again, differing, told_fields, told_value
 

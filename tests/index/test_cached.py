@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.index import blocks, search
+from dedup.index import search
 from dedup.index.search import Lists
 from dedup.index.store import Store
 from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
@@ -27,8 +27,8 @@ LAWS = settings(BUDGET, max_examples=examples(50))
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill tails, lists and templates as soon as there is anything in them."""
-    monkeypatch.setattr(blocks, "_LEAST_IN_TAIL", 1)
-    monkeypatch.setattr(blocks, "MOST_IN_TAIL", 4)
+    monkeypatch.setattr(search, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(search, "MOST_IN_TAIL", 4)
     monkeypatch.setattr(search, "_MOST_LISTS", 3)
     monkeypatch.setattr(search, "_MOST_SKETCHES", 3)
     monkeypatch.setattr(search, "_FEW_SIMHASHES", 1)

@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex, SQLiteIndex
-from dedup.index import blocks, rows
+from dedup.index import rows, search
 from dedup.index.address import scheme_of
-from dedup.index.blocks import BlockIndex
 from dedup.index.index import open_index
+from dedup.index.search import BlockIndex
 from dedup.index.sqlite_file import check_file, file_system
 from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable, printable
 from dedup.prints import fingerprinter
@@ -272,7 +272,7 @@ def test_another_schema_is_refused_and_left_alone(path: Path, read_only: bool, v
 def test_so_is_a_set_of_simhashes(tmp_path: Path) -> None:
     path = tmp_path / "simhashes.db"
     BlockIndex(path).close()
-    run_sql(path, f"PRAGMA user_version = {blocks.SCHEMA_VERSION + 1}")
+    run_sql(path, f"PRAGMA user_version = {search.SCHEMA_VERSION + 1}")
     with pytest.raises(IndexUnavailable, match="upgrade scrapy-dedup, or use another DEDUP_INDEX"):
         BlockIndex(path)
 

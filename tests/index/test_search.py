@@ -1,14 +1,23 @@
 """The search and the comparisons give what their definitions say, and refuse what is damaged."""
 
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dedup.index.blocks import _LAYOUT, _block_of
+from dedup.index import search
+from dedup.index.search import _LAYOUT, MAX_DISTANCE, BlockIndex, Simhashes, _block_of
+from dedup.model.errors import ConfigError, IndexUnavailable
 from dedup.native import _pages
+from tests.support.budget import examples
 
 few = st.lists(st.sampled_from([0, 0, 1, 2, 255]), min_size=256, max_size=256)
 sketches = st.binary(min_size=256, max_size=256) | few.map(bytes)
@@ -80,3 +89,178 @@ def test_blocks_that_lead_outside_of_their_simhashes_are_refused() -> None:
         _pages.Blocks([tuple(sound)] * 9)
     with pytest.raises(ValueError, match="shorter"):
         _pages.Blocks([]).near(np.zeros(3, np.uint64), 4, 1, 3)
+
+
+def turned(bits: list[int], word: int = 0x0F0F_3C3C_5555_0001) -> int:
+    for bit in bits:
+        word ^= 1 << bit
+    return word
+
+
+# Random words, clusters around one, and words that differ in few blocks only: zeros and ones too.
+words = st.integers(1, 2**64 - 1)
+near_words = st.lists(st.integers(0, 63), max_size=13).map(turned)
+some_words = words | near_words | st.sampled_from([0, 2**64 - 1, 1, 1 << 63, 0xFFFF, 0xFFFF << 48])
+
+
+class LikeASet(RuleBasedStateMachine):
+    """A set of integers and a linear scan, against the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory()
+        self.path = Path(self.folder.name) / "words.db"
+        self.known: set[int] = set()
+
+    @initialize()
+    def create(self) -> None:
+        self.index = BlockIndex(self.path)
+
+    @rule(word=some_words)
+    def add(self, word: int) -> None:
+        assert self.index.add(word) is (word not in self.known)
+        self.known.add(word)
+
+    @rule(many=st.lists(some_words, max_size=30))
+    def add_many(self, many: list[int]) -> None:
+        added = self.index.add_many(np.array(many, np.uint64))
+        assert added == len(set(many) - self.known)
+        self.known |= set(many)
+
+    @rule(word=some_words, known=st.booleans(), place=st.integers(0, 1000))
+    def remove(self, word: int, known: bool, place: int) -> None:
+        if known and self.known:
+            word = sorted(self.known)[place % len(self.known)]
+        assert self.index.remove(word) is (word in self.known)
+        self.known.discard(word)
+
+    @rule(word=some_words, radius=st.integers(0, 12))
+    def find(self, word: int, radius: int) -> None:
+        assert (word in self.index) is (word in self.known)
+        near = [other for other in self.known if (other ^ word).bit_count() <= radius]
+        assert sorted(self.index.find(word, radius)) == sorted(near)
+
+    @rule(word=some_words, most=st.integers(0, 64))
+    def nearest(self, word: int, most: int) -> None:
+        near = min((((word ^ other).bit_count(), other) for other in self.known), default=(65, 0))
+        assert self.index.nearest(word, most) == (near[::-1] if near[0] <= most else None)
+
+    @rule(radius=st.integers(0, 3))
+    def pairs(self, radius: int) -> None:
+        assert sorted(self.index.near_pairs(radius)) == slow_pairs(self.known, radius)
+
+    @rule()
+    def reopen(self) -> None:
+        self.index.close()
+        self.index = BlockIndex(self.path)
+
+    @invariant()
+    def sound(self) -> None:
+        assert len(self.index) == len(self.known)
+        assert sorted(self.index._all().tolist()) == sorted(self.known)
+
+    def teardown(self) -> None:
+        self.index.close()
+        self.folder.cleanup()
+
+
+TestLikeASet = LikeASet.TestCase
+TestLikeASet.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
+
+
+def slow_pairs(known: set[int], radius: int) -> list[tuple[int, int]]:
+    ordered = sorted(known)
+    return [(a, b) for a, b in combinations(ordered, 2) if (a ^ b).bit_count() <= radius]
+
+
+@given(st.sets(some_words, max_size=60), st.integers(0, MAX_DISTANCE))
+def test_pairs_are_all_pairs_once(known: set[int], radius: int) -> None:
+    with TemporaryDirectory() as folder, BlockIndex(Path(folder, "words.db")) as index:
+        index.add_many(np.array(sorted(known), np.uint64))
+        assert sorted(index.near_pairs(radius)) == slow_pairs(known, radius)
+
+
+def test_a_failed_transaction_changes_nothing(tmp_path: Path) -> None:
+    with BlockIndex(tmp_path / "words.db") as index:
+        index.add(1)
+        with pytest.raises(RuntimeError), index.transaction():
+            index.add(2)
+            raise RuntimeError
+        assert list(index.find(1, 12)) == [1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(lambda index, word=word: index.add(word) for word in (-1, 2**64)),
+        *(lambda index, word=word: index.remove(word) for word in (-1, 2**64)),
+        *(lambda index, word=word: index.find(word, 3) for word in (-1, 2**64)),
+        *(lambda index, most=most: index.find(1, most) for most in (-1, 17)),
+        *(lambda index, most=most: index.nearest(1, most) for most in (-1, 65)),
+        *(lambda index, most=most: list(index.near_pairs(most)) for most in (-1, 17)),
+    ],
+)
+def test_what_is_out_of_range_is_refused(tmp_path: Path, call: Callable[[BlockIndex], object]) -> None:
+    with BlockIndex(tmp_path / "words.db") as index:
+        with pytest.raises(ConfigError, match=r"must be 0 to|max_distance"):
+            call(index)
+
+
+def test_an_index_of_pages_is_no_set_of_words(tmp_path: Path) -> None:
+    from dedup import SQLiteIndex
+
+    SQLiteIndex(tmp_path / "pages.db").close()
+    with pytest.raises(IndexUnavailable, match="another program"):
+        BlockIndex(tmp_path / "pages.db")
+
+
+def test_finds_what_a_linear_scan_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(search, "MOST_IN_TAIL", 4)
+
+    @given(st.sets(words | near_words, max_size=40), st.lists(words | near_words, max_size=60), words)
+    def law(stored: set[int], added: list[int], query: int) -> None:
+        simhashes = Simhashes(np.array(sorted(stored), np.uint64))
+        for simhash in added:
+            simhashes.add(simhash)
+            stored.add(simhash)
+        for radius in (*range(17), 40, 64):
+            near = sorted(one for one in stored if (one ^ query).bit_count() <= radius)
+            assert simhashes.near(query, radius).tolist() == near
+
+    law()
+
+
+@pytest.mark.parametrize("few", [0, 3, 1000])
+def test_two_processes_know_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(search, "_FEW", few)
+    monkeypatch.setattr(search, "_IN_ROW", 2)
+    path, rng, known = tmp_path / "words.db", Random(few), set[int]()
+    with BlockIndex(path) as one, BlockIndex(path) as other:
+        for _ in range(60):
+            index = rng.choice([one, other])
+            some = rng.sample(range(20), 3)
+            if rng.random() < 0.5:
+                assert index.add_many(np.array(some, np.uint64)) == len({*some} - known)
+                known |= {*some}
+            elif rng.random() < 0.5:
+                assert index.add(some[0]) is (some[0] not in known)
+                known.add(some[0])
+            else:
+                assert index.remove(some[0]) is (some[0] in known)
+                known.discard(some[0])
+            if rng.random() < 0.3:
+                assert sorted(one.find(0, 8)) == sorted(other.find(0, 8)) == sorted(known)
+            assert len(rng.choice([one, other])) == len(known)
+
+
+@pytest.mark.parametrize("radius", range(17))
+def test_the_worst_spread_of_errors_is_still_found(tmp_path: Path, radius: int) -> None:
+    """Spread the differing bits over the blocks as evenly as can be, from either end."""
+    query = 0x5555_5555_5555_5555
+    spread = [list(range(shift, shift + width)) for shift, width in _LAYOUT]
+    with BlockIndex(tmp_path / "words.db") as index:
+        for order in (spread, spread[::-1]):
+            word = turned([order[n % 5][n // 5] for n in range(radius)], query)
+            index.add(word)
+            assert word in index.find(query, radius)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
-from dedup.index import Index, Row, facts
+from dedup.index import Index, Row, known
 from dedup.index.store import DraftStore, Store
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Outcome, Reason
@@ -51,7 +51,7 @@ def answers(site: SiteContext, one: Fingerprint) -> list[list[Any]]:
 def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[Any]]]:
     """Return the same from all rows, one by one."""
     rows = list(index.rows())
-    oldest = max(0, len(rows) // facts.SPAN - 1) * facts.SPAN
+    oldest = max(0, len(rows) // known.SPAN - 1) * known.SPAN
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     titles: Counter[int] = Counter()
     pages: Counter[str] = Counter()
@@ -177,7 +177,7 @@ def law(make: Callable[[], Index], history: list[tuple[Any, ...]]) -> None:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "SPAN", 5)
+    monkeypatch.setattr(known, "SPAN", 5)
     monkeypatch.setattr(match, "COMMON_PAGES", 2)
 
 
@@ -205,10 +205,10 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         Store, "kept_texts", lambda store, after, _: _kept_texts(store, after, ())
     ),
     "what was forgotten is known for ever": lambda plant: plant.setattr(
-        facts.Facts, "note_forgetting", lambda _: None
+        known.Facts, "note_forgetting", lambda _: None
     ),
-    "all spans stay": lambda plant: plant.setattr(facts, "_oldest", lambda _: 0),
-    "dry runs count": lambda plant: plant.setattr(facts.Site, "_counts", lambda *_: True),
+    "all spans stay": lambda plant: plant.setattr(known, "_oldest", lambda _: 0),
+    "dry runs count": lambda plant: plant.setattr(known.Site, "_counts", lambda *_: True),
 }
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.files.adding import Adding, find_feeds
-from dedup.index import Index, detector
+from dedup.index import Index
+from dedup.index import index as module
 from dedup.model.marks import Exceptions, Said
 from dedup.reading.fields import FieldRule
 from dedup.reading.noise import MarkedPlaces
@@ -107,7 +108,7 @@ def test_the_first_pages_of_a_file_have_texts_in_however_many_runs(tmp_path: Pat
 
 
 def test_they_take_no_more_than_their_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detector, "MOST_BYTES", 2900)
+    monkeypatch.setattr(module, "MOST_BYTES", 2900)
     for run in (1, 2):
         with SQLiteIndex(tmp_path / "a.db") as index:
             check(index, DedupConfig(store_first=100), *range(10 * run, 10 * run + 5))
@@ -119,7 +120,7 @@ def test_they_take_no_more_than_their_bound(tmp_path: Path, monkeypatch: pytest.
 def test_later_ones_are_those_of_copies_that_lose_words_of_what_changed_and_of_their_like(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(detector, "_LAST", 2)
+    monkeypatch.setattr(module, "_LAST", 2)
 
     def visit(seeds: dict[str, str]) -> list[int]:
         with SQLiteIndex(tmp_path / "a.db") as index:
@@ -134,7 +135,7 @@ def test_later_ones_are_those_of_copies_that_lose_words_of_what_changed_and_of_t
     assert visit(first | copies) == [1, 2, 3, 4, 5, 7, 8, 9, 11, 13]
     later = {"0": edited(0, 5), "5": edited(5, 5)}  # of the text of 5 nothing is known any more
     assert visit(later) == [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 14]
-    monkeypatch.setattr(detector, "MOST_BYTES", 1)
+    monkeypatch.setattr(module, "MOST_BYTES", 1)
     assert visit({"1": edited(1, 5)}) == [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 14]
 
 

@@ -16,8 +16,8 @@ from dedup import Page, fingerprint, native
 from dedup.model.hashes import hashes_of
 from dedup.native import _pages
 from dedup.prints.fingerprinter import RUN, WEIGHTS_BY_DEPTH
+from dedup.reading.markup import BOILERPLATE, CONTROLS, DOCUMENTS, INLINE, INVISIBLE, TEXTS, reading_of
 from dedup.reading.tokens import tokens
-from dedup.reading.walk import BOILERPLATE, CONTROLS, DOCUMENTS, INLINE, INVISIBLE, TEXTS, reading_of
 from tests.laws.test_pages import MARKUP, texts
 from tests.oracle.prints import kind_of, print_of, token_lines
 from tests.oracle.walk import Walk

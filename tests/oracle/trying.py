@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from dedup.index import Sighting
 from dedup.index.known import Known, PageToRecord
-from dedup.index.ledger import Ledger
-from dedup.index.runs import Runs
+from dedup.index.ledger import Ledger, Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Reason, Standing, Verdict
 from dedup.plugin.crawl_index import PendingRows

@@ -4,9 +4,9 @@ import re
 from itertools import chain
 from typing import Any
 
-from dedup.reading import walk
+from dedup.reading import markup
+from dedup.reading.markup import Reading, all_roots, step_of, words_in
 from dedup.reading.tokens import HAN, UNSPACED
-from dedup.reading.walk import Reading, all_roots, step_of, words_in
 
 MIN_MAIN_WORDS, MIN_FALLBACK_WORDS, MIN_SHOWN_WORDS, LONG_NAME = 20, 40, 4, 40
 MIN_MAIN_SHARE = 0.10
@@ -24,7 +24,7 @@ _WRAPPED = re.compile(
 
 
 class Walk:
-    """One walk over the tree under *root*; without *has_controls* what is in `walk.CONTROLS` is hidden."""
+    """One walk over the tree under *root*; without *has_controls* what is in `markup.CONTROLS` is hidden."""
 
     def __init__(self, root: Any, *, has_controls: bool = True) -> None:
         self.tags: list[str] = []
@@ -102,7 +102,7 @@ class Walk:
                 if was == _ASIDE and state < _ASIDE:
                     self._aside.append(slice(aside_start, len(chunks)))
                 if state != _HIDDEN and innermost is not None:
-                    if was != _HIDDEN and tag not in walk.INLINE:
+                    if was != _HIDDEN and tag not in markup.INLINE:
                         chunks_of[was].append(_LINE_BREAK if tag == "br" else _BREAK)
                         if was != _FALLBACK:
                             self._end_line()
@@ -119,7 +119,7 @@ class Walk:
                 tags.append(tag)
                 depths.append(len(open_elements) - 1)
                 if state != _HIDDEN:
-                    is_block = tag not in walk.INLINE
+                    is_block = tag not in markup.INLINE
                     own = states.get(tag, _VISIBLE)
                     if own > _TEXT:
                         own = _state_in_place(tag, own, state, open_tags[-1], element)
@@ -137,7 +137,7 @@ class Walk:
                                 self._end_line()
                                 self._steps.append(element)
                         text = element.text
-                        if tag in walk.DOCUMENTS:
+                        if tag in markup.DOCUMENTS:
                             text = words_in(element.get("srcdoc") or "", text or "")
                         if text:
                             chunks_of[state].append(text)
@@ -175,17 +175,19 @@ class Walk:
 
 # Of an element and the elements around it the highest state counts.
 _VISIBLE, _TEXT, _ASIDE, _FALLBACK, _HIDDEN = range(5)
-STATES = dict.fromkeys(walk.TEXTS, _TEXT) | dict.fromkeys(walk.BOILERPLATE, _ASIDE)
-STATES |= dict.fromkeys(walk.FALLBACKS, _FALLBACK) | dict.fromkeys(walk.INVISIBLE, _HIDDEN)
-_STATES_OF_TEXT = STATES | dict.fromkeys(walk.CONTROLS, _HIDDEN)
-ROLE_STATES = dict.fromkeys(walk.TEXTS, _TEXT) | dict.fromkeys(walk.BOILERPLATE_ROLES, _ASIDE)
+STATES = dict.fromkeys(markup.TEXTS, _TEXT) | dict.fromkeys(markup.BOILERPLATE, _ASIDE)
+STATES |= dict.fromkeys(markup.FALLBACKS, _FALLBACK) | dict.fromkeys(markup.INVISIBLE, _HIDDEN)
+_STATES_OF_TEXT = STATES | dict.fromkeys(markup.CONTROLS, _HIDDEN)
+ROLE_STATES = dict.fromkeys(markup.TEXTS, _TEXT) | dict.fromkeys(markup.BOILERPLATE_ROLES, _ASIDE)
 _NOTED = frozenset(("a", "area", "img", "link", "title"))
 
 
 def _state_in_place(tag: str, own: int, state: int, parent: str, element: Any) -> int:
     """Return the state of *element*, which is *own* unless it stands where it means something else."""
     if tag == "title":
-        return _FALLBACK if parent in walk.DRAWINGS else _HIDDEN if parent in walk.HEADS else _VISIBLE
+        return (
+            _FALLBACK if parent in markup.DRAWINGS else _HIDDEN if parent in markup.HEADS else _VISIBLE
+        )
     is_text = (
         (tag == "header" and state == _TEXT)  # of a text
         or (tag == "template" and element.get("shadowrootmode") is not None)

@@ -33,8 +33,8 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
+from dedup.index.ledger import WITHHELD
 from dedup.index.rows import Note
-from dedup.index.runs import WITHHELD
 from dedup.prints.fingerprinter import current_recipe
 from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
 from tests.support.crawling import turn

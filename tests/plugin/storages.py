@@ -17,7 +17,7 @@ from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
 from scrapy.http import HtmlResponse, Response
 
-from dedup.index.detector import Detector
+from dedup.index.index import Detector
 from dedup.index.ledger import Ledger
 from tests.plugin.spiders import HOST
 from tests.support.pages import text
