@@ -132,7 +132,7 @@ class Replica(Store):
         return int(position), int(stamp)
 
     def _note(self, position: int, stamp: int, *_: Any) -> None:
-        self._do_put("Note", Note(READ, f"{position} {stamp}"), renew=True)
+        super()._change("put Note", (READ, f"{position} {stamp}"))
 
     def _read(self) -> None:
         for entries in self._server.since(*self.position()):
@@ -148,7 +148,7 @@ class Replica(Store):
                 try:
                     for change in unpackb(does, use_list=False):
                         super()._change(*change)
-                except (AttributeError, LookupError, TypeError, ValueError) as error:
+                except (LookupError, TypeError, ValueError) as error:
                     raise Damaged(f"entry {position} of the log cannot be read") from error
             if new:
                 self._note(*new[-1])
@@ -195,12 +195,12 @@ class Replica(Store):
         while does and not self._claimed([packb(does)], self.position()):
             pass
 
-    def _change(self, name: str, *given: Any) -> Any:
+    def _change(self, name: str, values: Any) -> Any:
         # Outside of a transaction it is one of its own.
         with self.transaction(writing=True) if self._does is None else nullcontext():
             assert self._does is not None
-            self._does.append((name, *given))
-            return None if self._is_beside else super()._change(name, *given)
+            self._does.append((name, values))
+            return None if self._is_beside else super()._change(name, values)
 
     @property
     def is_shared(self) -> bool:
@@ -213,7 +213,7 @@ class Replica(Store):
     def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[int]:
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))
         assert isinstance(seen, tuple)
-        does = [packb([("add", *row.sighting.group, values_of(row))]) for row in rows]
+        does = [packb([("add", (*row.sighting.group, *values_of(row)))]) for row in rows]
         return self._claimed(does, seen, [row.sighting for row in rows], pages)
 
     def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:

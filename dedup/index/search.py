@@ -123,7 +123,6 @@ class Lists:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.version = 0  # of the file, as others have changed it
         self.clear()
 
     def clear(self) -> None:
@@ -133,7 +132,7 @@ class Lists:
         # Every listed row from the first of these on, which are the newest.
         self._newest = deque[tuple[int, int, int, bool, int]](maxlen=_LATEST)
         self._read_to: tuple[int, int] | None = None  # the last row, and the last entry of `relisted`
-        self._read_at = 0, -1  # which version, and after how many changes of its own
+        self._read_at: tuple[int, int] | None = None  # the `_state` by then
 
     def sketches(self, rows: Sequence[int]) -> list[bytes]:
         """Return the sketches of *rows*: most rows are ruled out by that, and nothing else is read."""
@@ -154,7 +153,7 @@ class Lists:
         """Return the simhashes *field* of a scope."""
         if len(self._sketches) > _MOST_SKETCHES:
             self._sketches.clear()
-        if self._read_at != (now := (self.version, self.connection.total_changes)):
+        if self._read_at != (now := self._state()):
             self._read_on()
             self._read_at = now
         name = field, scope
@@ -164,6 +163,11 @@ class Lists:
                 self._lists.popitem(last=False)
         self._lists.move_to_end(name)
         return self._lists[name]
+
+    def _state(self) -> tuple[int, int]:
+        """Return what is another one when other connections, or this one, have changed the file."""
+        ((version,),) = self.connection.execute("PRAGMA data_version")
+        return version, self.connection.total_changes
 
     def _read(self, field: str, scope: int) -> Hashes:
         name = f"{field}_simhash"

@@ -57,7 +57,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 raise psycopg.OperationalError("the server has not answered in time")
 
 
-SCHEMA_VERSION = 13  # also of what stands in entries, as rows in the order of `dedup.index.rows.insert`
+SCHEMA_VERSION = 14  # also of what stands in entries, as rows in the order of `dedup.index.rows.insert`
 AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
 _BRACES = str.maketrans("[]", "{}")
 OTHER_LOG = "the index on the server was restored or made anew meanwhile; begin the crawl again"

@@ -53,12 +53,10 @@ class SQLiteFile:
     """The file *path*, made if there is none with *create*; without a path it is in memory.
 
     Raises `IndexUnavailable` for a file of another *schema*, and leaves it alone.  With *read_only*
-    nothing is changed whatever happens.  *began* is called at the beginning of each transaction, and
-    *ended* after it, with whether it was undone.
+    nothing is changed whatever happens.  *ended* is called after each transaction, with whether it was
+    undone.
     """
 
-    began: Callable[[], None] = staticmethod(lambda: None)
-    ended: Callable[[bool], None] = staticmethod(lambda _: None)
     busy: type[IndexUnavailable] = IndexUnavailable
 
     def __init__(
@@ -71,6 +69,7 @@ class SQLiteFile:
         read_only: bool = False,
     ) -> None:
         self._schema, self.is_inside = schema, False
+        self.ended: Callable[[bool], None] = lambda _: None
         self.is_file = path is not None
         self.path = Path(path or "memory")
         self.name = str(path or "the index in memory")
@@ -109,7 +108,6 @@ class SQLiteFile:
         with self._in_plain_words():
             self.connection.execute(begin)
             try:
-                self.began()
                 self.is_inside = True
                 try:
                     yield

@@ -23,7 +23,7 @@ from dedup.index.search import Lists, Search
 from dedup.index.sqlite_file import Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable, NoSuchRow
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.hashes import signed
+from dedup.model.hashes import signed, unsigned
 from dedup.model.verdict import Candidates, Glance, KeptText, Outcome, Row, Run, Statistics
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.page import is_readable
@@ -32,6 +32,25 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 _BATCH, _GLANCES = 500, 10_000
 _AROUND = 100  # URLs before and after another one are looked at for one that may be meant
+
+
+def _where(fields: Iterable[str]) -> str:
+    """Return the condition on records with these *fields*, see `Store.select`."""
+    prefix = "name >= :prefix AND name < :prefix || char(127)"
+    given = [prefix if name == "prefix" else f"{name} = :{name}" for name in fields]
+    return f"WHERE {' AND '.join(given) or 'TRUE'}"
+
+
+# What changes anything but that rows are added, by the name that it has also in the log of a server.
+_CHANGES = {
+    "settle": f"UPDATE pages SET outcome = ? WHERE id {AMONG} AND outcome = ifnull(?, outcome)",
+    "list": "UPDATE pages SET listed = ? WHERE id = ?",
+    "reprint": tables.REPRINT,
+}
+for _kind, _of in tables.RECORDS.items():
+    _CHANGES |= {f"put {_kind}": _of.put, f"put new {_kind}": _of.put_new}
+for _kind, _field in (("Note", "name"), ("Note", "prefix"), ("Visit", "run")):
+    _CHANGES[f"delete {_kind} {_field}"] = f"DELETE FROM {tables.RECORDS[_kind].table} {_where([_field])}"
 
 
 class Store(SQLiteFile):
@@ -46,12 +65,10 @@ class Store(SQLiteFile):
 
     def __init__(self, path: str | PathLike[str] | None, **how: Any) -> None:
         self._scopes: dict[Group, int] = {}
-        self.began, self.ended = SQLiteFile.began, SQLiteFile.ended  # a replica may be opened again
         super().__init__(path, tables.SCHEMA, **how)
-        self.connection.create_function("apart", 2, _apart, deterministic=True)
-        self._lists = Lists(self.connection)
-        self.leases = Leases(self)
-        self.began, self.ended = self._look_around, self._end
+        self.connection.create_function("apart", 2, lambda a, b: unsigned(a ^ b).bit_count(), deterministic=True)
+        self._lists, self.leases = Lists(self.connection), Leases(self)
+        self.ended = self._end
 
     def _end(self, is_undone: bool) -> None:
         self.leases.settle(undone=is_undone)
@@ -59,10 +76,6 @@ class Store(SQLiteFile):
             self._scopes.clear()
             self._lists.clear()
             self.undone += 1
-
-    def _look_around(self) -> None:
-        # It changes when another connection has changed the file.
-        ((self._lists.version,),) = self.connection.execute("PRAGMA data_version")
 
     @property
     def is_shared(self) -> bool:
@@ -83,7 +96,7 @@ class Store(SQLiteFile):
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
-        number = self._change("add", *row.sighting.group, tables.values_of(row))
+        number = self._change("add", (*row.sighting.group, *tables.values_of(row)))
         if page:
             self.keep_page(number, page)
         return replace(row, id=number)
@@ -93,22 +106,23 @@ class Store(SQLiteFile):
         still = f" AND p.outcome = '{was}'" if was else ""
         found = self.fetch(f"SELECT p.id FROM pages p WHERE {where}{still}", values)
         if found:  # by their numbers: where that is done again other rows may be there by then
-            self._change("settle", [row for (row,) in found], was, outcome)
+            self._change("settle", (outcome, json.dumps([row for (row,) in found]), was))
         return len(found)
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
         """Let others be compared with *row*, or no longer."""
-        self._change("list", row.id, listed)
+        self._change("list", (listed, row.id))
 
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
         """Give *row* another *fingerprint*, of the same bytes."""
-        self._change("reprint", [*tables.print_of(fingerprint), row])
+        self._change("reprint", (*tables.print_of(fingerprint), row))
 
     def put(self, *records: Record, renew: bool = True) -> None:
         """Store records; one with the key of a stored one takes its place only if they *renew*."""
         for record in records:
             kind = type(record).__name__
-            self._change("put", kind, tables.RECORDS[kind].values(record), renew)
+            name = f"put {kind}" if renew else f"put new {kind}"
+            self._change(name, tables.RECORDS[kind].values(record))
 
     def add_run(self, run: Run) -> Run:
         """Store a new run; return it with the number that the store gives it, the highest so far."""
@@ -118,33 +132,15 @@ class Store(SQLiteFile):
 
     def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
         """Remove the records that `select` would return."""
-        self._change("delete", kind.__name__, fields)
+        self._change(" ".join(("delete", kind.__name__, *fields)), fields)
 
-    def _change(self, name: str, *given: Any) -> Any:
-        """Make the change *name*; what is *given* can be written as JSON, and repeated elsewhere."""
-        return getattr(self, f"_do_{name}")(*given)
-
-    def _do_add(self, kind: str, scope: str, values: Sequence[Any]) -> int:
-        group = self.scope((kind, scope), create=True)
-        given = next(self._numbers), group, *values[1:]
-        return self.connection.execute(tables.insert(values[0]), given).lastrowid or 0
-
-    def _do_settle(self, rows: Sequence[int], was: str | None, outcome: str) -> None:
-        text = f"UPDATE pages SET outcome = ? WHERE id {AMONG} AND outcome = ifnull(?, outcome)"
-        self.connection.execute(text, (outcome, json.dumps(rows), was))
-
-    def _do_list(self, number: int, listed: bool) -> None:
-        self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
-
-    def _do_reprint(self, values: Sequence[Any]) -> None:
-        self.connection.execute(tables.REPRINT, values)
-
-    def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> None:
-        records = tables.RECORDS[kind]
-        self.connection.execute(records.put if renew else records.put_new, values)
-
-    def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
-        self.connection.execute(f"DELETE FROM {tables.RECORDS[kind].table} {_where(fields)}", fields)
+    def _change(self, name: str, values: Any) -> Any:
+        """Make one of `_CHANGES`, or "add" a row by its group and `values_of` it; return its number."""
+        if name != "add":
+            return self.connection.execute(_CHANGES[name], values)
+        kind, scope, filled, *rest = values
+        values = next(self._numbers), self.scope((kind, scope), create=True), *rest
+        return self.connection.execute(tables.insert(filled), values).lastrowid
 
     def rows(
         self, where: str = "TRUE", *values: Any, order: str = "p.id", limit: int = -1
@@ -332,17 +328,6 @@ class Store(SQLiteFile):
         """Close the store."""
         super().close()
         self.leases.close()
-
-
-def _apart(one: int, other: int) -> int:
-    return ((one ^ other) & (1 << 64) - 1).bit_count()
-
-
-def _where(fields: Iterable[str]) -> str:
-    """Return the condition on records with these *fields*, see `Store.select`."""
-    prefix = "name >= :prefix AND name < :prefix || char(127)"
-    given = [prefix if name == "prefix" else f"{name} = :{name}" for name in fields]
-    return f"WHERE {' AND '.join(given) or 'TRUE'}"
 
 
 def _text_of(stored: bytes) -> str | bytes:

@@ -103,7 +103,7 @@ def test_the_rows_listed_are_held(seed: int, tmp_path: Path) -> None:
     check_memory(tmp_path / "pages.db", seed)
 
 
-@pytest.mark.parametrize("fault", ["_look_around", "_end", "_read_on", "_NEWS"])
+@pytest.mark.parametrize("fault", ["_state", "_end", "_read_on", "_NEWS"])
 def test_it_finds_what_is_held_on(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of = Lists if hasattr(Lists, fault) else Store
     monkeypatch.setattr(of, fault, lambda *_: None, raising=False)
