@@ -316,7 +316,7 @@ def _put(index: Index, run: Run, pages: Work, batch: int) -> tuple[list[float], 
         begin = time.perf_counter()
         left = [PageToRecord(_sighting(url, page, run)) for url, page in pages[first : first + batch]]
         while left:
-            found = index.ledger.find_or_add_first(left, CONFIG)
+            found = index.ledger.find_or_add(left, CONFIG)
             pending += [verdict.row for verdict in found if verdict.kept and verdict.row]
             left = left[len(found) :]
         if len(pending) >= TOGETHER or first + batch >= len(pages):

@@ -10,6 +10,7 @@ from benchmarks.judged.counting import Drop
 from benchmarks.judged.sites import ORDERS, Site, read_site
 from benchmarks.judged.words import words_in_runs
 from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup.index.known import PageToRecord
 
 
 def drops_by_order(folder: Path) -> dict[str, list[Drop]]:
@@ -28,7 +29,8 @@ def dropped_of(site: Site, order: Iterable[int], config: DedupConfig | None = No
         Detector(index, config or DedupConfig()) as detector,
     ):
         for number in order:
-            verdict = detector.submit(site.sightings[number], confirmed=True)
+            asked = PageToRecord(site.sightings[number])
+            (verdict,) = detector.submit([asked], confirmed=True)
             if not verdict.kept:
                 dropped[number] = by_url.get(verdict.canonical_url)
     return drops_of(site, dropped)

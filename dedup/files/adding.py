@@ -257,7 +257,7 @@ class Adding:
         if result.excess:
             counts[f"over_limit/{result.excess}"] += 1
         asked = PageToRecord(result.sighting, detector.texts.kept(None, result.stored))
-        (verdict,) = detector.submit_first([asked], confirmed=True)
+        (verdict,) = detector.submit([asked], confirmed=True)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         counts["beside"] += verdict.nearest is not None
         counts["as_before"] += verdict.reason is Reason.UNCHANGED and verdict.repeats_another

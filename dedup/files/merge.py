@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from dedup.index import Index, Row
+from dedup.index.known import PageToRecord
 from dedup.index.rows import numbers
 from dedup.model.errors import DedupError, IndexMismatch
 from dedup.model.verdict import Outcome
@@ -114,7 +115,10 @@ def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
     if not row.outcome.counts:
         outcome = Outcome.RELEASED if row.outcome is Outcome.PENDING else row.outcome
         return index.store.add(replace(row, outcome=outcome, listed=False)).id, False
-    verdict = ledger.find_or_add(row.sighting, config) if is_kept else ledger.add_copy(row, config)
+    if is_kept:
+        (verdict,) = ledger.find_or_add([PageToRecord(row.sighting)], config, confirmed=True)
+    else:
+        verdict = ledger.add_copy(row, config)
     assert verdict.row is not None
     return verdict.row, verdict.kept
 

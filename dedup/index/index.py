@@ -12,7 +12,7 @@ from itertools import islice
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from dedup.index.address import Address, address_of, is_address
 from dedup.index.known import PageToRecord
@@ -39,13 +39,13 @@ _ANYWHERE = "p.scope IN (SELECT id FROM scopes)"
 class Index:
     """A persistent set of pages that answers "new, or a copy of which?" and records the answer.
 
-    Its *store* holds everything, its `ledger` judges pages and records them, `runs` knows the runs.
-    Unless it is *read_only*, runs whose process is gone are ended.
+    Its *store* holds everything, its `ledger` judges pages and records them, `runs` knows the runs, and
+    `name` says where it is.  Unless it is *read_only*, runs whose process is gone are ended.
     Every public method is one transaction, but for those that yield rows: these read them in batches.
     """
 
     def __init__(self, store: Store, *, read_only: bool = False) -> None:
-        self.store = store
+        self.store, self.name = store, store.name
         self.ledger = Ledger(store)
         self.runs = Runs(store, self.ledger)
         try:
@@ -160,11 +160,6 @@ class Index:
                     "install that jieba again or use another DEDUP_INDEX"
                 )
 
-    @property
-    def name(self) -> str:
-        """Where the index is, for messages."""
-        return self.store.name
-
     def problems(self) -> list[str]:
         """Return what is wrong with the stored data, a line for each; nothing is repaired."""
         self.recipe()  # raises if it is damaged
@@ -244,9 +239,8 @@ class Draft(Index):
     """
 
     def __init__(self, address: Address, replica: Path | None) -> None:
-        store = DraftStore(replica)
-        store.name = address.name
-        super().__init__(store, read_only=True)  # the other runs are none of its business
+        # The other runs are none of its business.
+        super().__init__(DraftStore(replica, address.name), read_only=True)
 
 
 def open_index(place: str | PathLike[str], *, create: bool = True, read_only: bool = False) -> Index:
@@ -409,17 +403,11 @@ class Detector(AbstractContextManager["Detector"]):
 
     def check(self, page: Page, *, kind: str = "page") -> Verdict:
         """Judge *page* and record it, confirmed at once."""
-        return self.submit(self.sighting(page, kind=kind), page, confirmed=True)
+        asked = PageToRecord(self.sighting(page, kind=kind), self.texts.kept(page))
+        return self.submit([asked], confirmed=True)[0]
 
-    def submit(
-        self, sighting: Sighting, page: Page | None = None, *, confirmed: bool = False, **how: Any
-    ) -> Verdict:
-        """Judge and record *sighting*, with its *page* if it is stored; see `Ledger.find_or_add`."""
-        asked = PageToRecord(sighting, self.texts.kept(page), **how)
-        return self.submit_first([asked], confirmed=confirmed)[0]
-
-    def submit_first(self, asked: Sequence[PageToRecord], *, confirmed: bool = False) -> list[Verdict]:
-        """Judge and record the first of *asked* in this run; see `Ledger.find_or_add_first`."""
+    def submit(self, asked: Sequence[PageToRecord], *, confirmed: bool = False) -> list[Verdict]:
+        """Judge and record the first of *asked* in this run; see `Ledger.find_or_add`."""
         try:
             return self._submitted(asked, confirmed)
         except RunEnded:
@@ -436,7 +424,7 @@ class Detector(AbstractContextManager["Detector"]):
         run = self.run.id
         if any(one.sighting.run != run for one in asked):
             asked = [one._replace(sighting=replace(one.sighting, run=run)) for one in asked]
-        return self.index.ledger.find_or_add_first(asked, self.config, confirmed=confirmed)
+        return self.index.ledger.find_or_add(asked, self.config, confirmed=confirmed)
 
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `Runs.visit`."""

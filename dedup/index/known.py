@@ -327,7 +327,9 @@ class Known(Past):
         last, rows = self._last_met()
         met_again = {row.verdict.previous for row in rows if row.sighting.run in self.crawl}
         left = [row for row in rows if row.sighting.run == last and row.origin not in met_again]
-        versions = [self._version(row) for row in sorted(left, key=lambda row: row.id)]
+        known = {row.id: row for row in (*self._latest, *rows)}
+        roots = ((row, row.verdict.canonical or row.id) for row in sorted(left, key=lambda row: row.id))
+        versions = [row.as_version(known.get(root) or self.store.row(root)) for row, root in roots]
         standing = (version for version in versions if version.is_own and version.canonical)
         if versions and not any(version.shows(seen.fingerprint) for version in standing):
             versions += self._still_shown(met_again)
@@ -335,29 +337,17 @@ class Known(Past):
 
     def _last_met(self) -> tuple[int, list[Row]]:
         """Return the last earlier run of another crawl that met it, or 0, and its rows and own ones."""
-        own, run, latest = self.crawl, self.sighting.run, self._latest
-        runs = [row.sighting.run for row in latest]
-        earlier = [one for one in runs if one < run and one not in own]
-        if len(latest) < _FEW:
-            return max(earlier, default=0), latest
-        if len(set(earlier)) == _FEW and max(earlier) < min(own):
-            return earlier[0], latest[:1]
-        before = f"{STANDS} AND {self._others} AND p.run < ?"
-        newest = next(self._rows(before, run, order=LAST_RUN, limit=1), None)
-        if not newest:
-            return 0, latest
-        last = newest.sighting.run
-        met = f"{STANDS} AND p.run IN {numbers(own | {last})}"
-        rows = list(self._rows(met, order="p.id DESC", limit=MOST_OF_KEY))
-        if len(rows) == MOST_OF_KEY:  # of so many things of one name only what shows the same matters
-            column, value = self._same_text()
-            rows = list(self._rows(f"{met} AND {column}", value, order="p.id DESC"))
-        return last, rows
-
-    def _version(self, row: Row) -> Version:
-        known = {one.id: one for one in (*self._latest, row)}
-        root = row.verdict.canonical or row.id
-        return row.as_version(known.get(root) or self.store.row(root))
+        own, run, rows = self.crawl, self.sighting.run, self._latest
+        if len(rows) == _FEW:  # there may be more
+            last = f"SELECT max(p.run) FROM pages p WHERE {self._same} AND {STANDS} AND {self._others}"
+            met = f"{STANDS} AND p.run IN ({','.join(map(str, own))}, ({last} AND p.run < ?))"
+            given = self._scope, self._name, run
+            rows = list(self._rows(met, *given, order="p.id DESC", limit=MOST_OF_KEY))
+            if len(rows) == MOST_OF_KEY:  # of so many of one name only what shows the same matters
+                column, value = self._same_text()
+                rows = list(self._rows(f"{met} AND {column}", *given, value, order="p.id DESC"))
+        runs = {row.sighting.run for row in rows} - own
+        return max((one for one in runs if one < run), default=0), rows
 
     def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
         """Return own canonicals of any earlier crawl that show the same and were not met again."""
@@ -434,7 +424,7 @@ class Known(Past):
 
     def is_gone(self, canonical: Canonical) -> bool:
         key = url_key(canonical.url)
-        if not (key and (found := answers(self.store, key))):
+        if not (key and (found := answers(self.store, key).get(key))):
             return False
         seen = f"p.scope = ? AND {_AT} AND {STANDS}"
         last = self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=1)
@@ -447,7 +437,7 @@ class Known(Past):
             return False
         if not latest[0].is_own and len(set(runs)) == len(runs):
             return True
-        found = answers(self.store, key)
+        found = answers(self.store, key).get(key, {})
         if max(found, default=0) <= runs[0] or max(found) in self.crawl:
             return False
         has_moved = self.store.rows("p.represents = ? AND p.kept", latest[0].origin, limit=1)

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any
 
 from dedup.index.known import Facts, Known, PageToRecord
 from dedup.index.notes import ANSWERS, MOST, UrlRules, answers, last_seen, read_notes
@@ -76,20 +75,14 @@ class Ledger:
                 raise
 
     def find_or_add(
-        self, sighting: Sighting, config: DedupConfig, *, confirmed: bool = True, **how: Any
-    ) -> Verdict:
-        """Judge *sighting*, *how* the fields of `PageToRecord` say, and record it, in one transaction.
-
-        Two callers never both hear `new`.  Pages of different kinds and scopes are never compared, nor
-        are items with different keys.  The row is confirmed at once, or else pending until `confirm` or
-        `release`.
-        """
-        return self.find_or_add_first([PageToRecord(sighting, **how)], config, confirmed=confirmed)[0]
-
-    def find_or_add_first(
         self, asked: Sequence[PageToRecord], config: DedupConfig, *, confirmed: bool = False
     ) -> list[Verdict]:
-        """Call `find_or_add` for the first of *asked*, on a server as many as one claim can record."""
+        """Judge and record the first of *asked*, on a server as many as one claim can record.
+
+        Two callers never both hear `new`.  Pages of different kinds and scopes are never compared, nor
+        are items with different keys.  Rows are confirmed at once, or else pending until `confirm` or
+        `release`.
+        """
         self._settle_doubts()
         asked = [one._replace(sighting=one.sighting.bounded()) for one in asked]
         store, judge = self._store, partial(self._judged, config=config, confirmed=confirmed)
@@ -286,8 +279,7 @@ class Ledger:
                     for row, page in store.pages([*some]).items():
                         self._read_again(row, some[row], page, marked)
         if told != before:
-            with store.transaction(writing=True):
-                store.put(Note(_APART, json.dumps(told)))
+            store.put(Note(_APART, json.dumps(told)))
 
     def _read_again(self, row: int, seen: Sighting, stored: bytes, marked: MarkedPlaces) -> None:
         with suppress(UnreadablePage):
@@ -439,18 +431,15 @@ class Runs:
 
     def hold(self, run: Run) -> None:
         """Record that what *run* keeps from now on is lost, but for `note_stored`, until `let_go`."""
-        with self._store.transaction(writing=True):
-            self._store.put(Note(f"{_unstored(run.id)}{0:012}", _written([self._store.last()])))
+        self._store.put(Note(f"{_unstored(run.id)}{0:012}", _written([self._store.last()])))
 
     def note_stored(self, run: Run, number: int, rows: Iterable[int]) -> None:
         """Record that the pages of *rows* are stored; *number*, from 1, tells apart what is noted."""
-        with self._store.transaction(writing=True, beside=True):
-            self._store.put(Note(f"{_unstored(run.id)}{number:012}", _written(rows)))
+        self._store.put(Note(f"{_unstored(run.id)}{number:012}", _written(rows)), beside=True)
 
     def let_go(self, run: Run) -> None:
         """Record that the fate of all files of *run* is known."""
-        with self._store.transaction(writing=True):
-            self._store.delete(Note, prefix=_unstored(run.id))
+        self._store.delete(Note, prefix=_unstored(run.id))
 
     def lost(self, run: int) -> int:
         """Return how many pages of *run* were in files that were not stored when its process died."""
@@ -476,13 +465,11 @@ class Runs:
 
     def note_unaudited(self, run: Run, scope: str, rows: Iterable[int]) -> None:
         """Record that *rows* of *run*, in place of those of *scope*, are restored unless audited."""
-        with self._store.transaction(writing=True, beside=True):
-            self._store.put(Note(f"{_unaudited(run.id)}{scope}", _written(rows)))
+        self._store.put(Note(f"{_unaudited(run.id)}{scope}", _written(rows)), beside=True)
 
     def visit(self, run: Run, scope: str, host: str) -> None:
         """Record that *run* is on *host*: what it keeps of that host is complete on its own."""
-        with self._store.transaction(writing=True, beside=True):
-            self._store.put(Visit(scope, host, run.id, self._store.last()), renew=False)
+        self._store.put(Visit(scope, host, run.id, self._store.last()), renew=False, beside=True)
 
     def note_gone(self, run: Run, url: str, status: int) -> list[int]:
         """Record that *run* was answered *status*, one of `GONE`, at *url*; return what was kept there.
@@ -494,7 +481,7 @@ class Runs:
         if last is None or last.sighting.run in self._ledger.facts.crawl(run.id):
             return []
         with store.transaction(writing=True, beside=True):
-            found = answers(store, key)
+            found = answers(store, key).get(key, {})
             if not any(before > last.sighting.run for before in found.keys() - {run.id}):
                 store.put(Note(ANSWERS + key, json.dumps([*found.items(), (run.id, status)])))
         return [row.id for row in store.rows(f"{OF_URL} AND p.listed", key, limit=MOST)]
@@ -502,8 +489,7 @@ class Runs:
     def withhold(self, run: Run, links: Iterable[str]) -> None:
         """Record *links*, canonical URLs, that *run* did not request, as they stood on a copy."""
         notes = [Note(_withheld(run.id) + bounded_url(url), "") for url in links]
-        with self._store.transaction(writing=True, beside=True):
-            self._store.put(*notes)
+        self._store.put(*notes, beside=True)
 
     def never_met(self, run: int | None = None) -> list[str]:
         """Return the links that were withheld, by *run* or by all, and that no run has met since."""

@@ -30,15 +30,10 @@ def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = fro
     return next((row for row in rows if row.sighting.run in runs), None)
 
 
-def answers(store: Store, key: str) -> dict[int, int]:
-    """Return what was answered at the address *key* when its page was gone, by the run."""
-    return next((found for _, found in read_notes(store.select(Note, name=ANSWERS + key), _answers)), {})
-
-
-def all_answers(store: Store) -> Iterator[tuple[str, dict[int, int]]]:
-    """Yield all addresses with what `answers` says of them."""
-    for name, found in read_notes(store.select(Note, prefix=ANSWERS), _answers):
-        yield name.removeprefix(ANSWERS), found
+def answers(store: Store, key: str | None = None) -> dict[str, dict[int, int]]:
+    """Return what was answered where a page was gone, at the address *key* or at all, by the run."""
+    notes = store.select(Note, **({"prefix": ANSWERS} if key is None else {"name": ANSWERS + key}))
+    return {name.removeprefix(ANSWERS): found for name, found in read_notes(notes, _answers)}
 
 
 def _answers(pairs: Any) -> dict[int, int]:
@@ -68,8 +63,8 @@ class SiteNoise(NamedTuple):
 def put_noise(store: Store, site: SiteNoise) -> None:
     """Record *site* in the place of what was known of it."""
     gaps = [[*gap, *evidence] for gap, evidence in site.gaps.items()]
-    with store.transaction(writing=True, beside=True):
-        store.put(Note(f"{_NOISE}{json.dumps(site[:2])}", json.dumps([*site[:3], gaps, site.kinds])))
+    text = json.dumps([*site[:3], gaps, site.kinds])
+    store.put(Note(f"{_NOISE}{json.dumps(site[:2])}", text), beside=True)
 
 
 def all_noise(store: Store) -> list[SiteNoise]:

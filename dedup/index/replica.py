@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from msgpack import packb, unpackb
 
 from dedup.index.address import Address
-from dedup.index.rows import AMONG, LARGE_INDEXES, Note, values_of
+from dedup.index.rows import AMONG, LARGE_INDEXES, values_of
 from dedup.index.server import AT_ONCE, OTHER_LOG, Entry, OtherLog, Server
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
@@ -196,11 +196,9 @@ class Replica(Store):
             pass
 
     def _change(self, name: str, values: Any) -> Any:
-        # Outside of a transaction it is one of its own.
-        with self.transaction(writing=True) if self._does is None else nullcontext():
-            assert self._does is not None
-            self._does.append((name, values))
-            return None if self._is_beside else super()._change(name, values)
+        assert self._does is not None, "nothing is changed outside of a transaction"
+        self._does.append((name, values))
+        return None if self._is_beside else super()._change(name, values)
 
     @property
     def is_shared(self) -> bool:

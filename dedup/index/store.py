@@ -46,11 +46,11 @@ _CHANGES = {
     "settle": f"UPDATE pages SET outcome = ? WHERE id {AMONG} AND outcome = ifnull(?, outcome)",
     "list": "UPDATE pages SET listed = ? WHERE id = ?",
     "reprint": tables.REPRINT,
+    **{f"put {kind}": records.put for kind, records in tables.RECORDS.items()},
+    **{f"put new {kind}": records.put_new for kind, records in tables.RECORDS.items()},
+    **{f"delete Note {name}": f"DELETE FROM meta {_where([name])}" for name in ("name", "prefix")},
+    "delete Visit run": f"DELETE FROM visits {_where(['run'])}",
 }
-for _kind, _of in tables.RECORDS.items():
-    _CHANGES |= {f"put {_kind}": _of.put, f"put new {_kind}": _of.put_new}
-for _kind, _field in (("Note", "name"), ("Note", "prefix"), ("Visit", "run")):
-    _CHANGES[f"delete {_kind} {_field}"] = f"DELETE FROM {tables.RECORDS[_kind].table} {_where([_field])}"
 
 
 class Store(SQLiteFile):
@@ -66,7 +66,7 @@ class Store(SQLiteFile):
     def __init__(self, path: str | PathLike[str] | None, **how: Any) -> None:
         self._scopes: dict[Group, int] = {}
         super().__init__(path, tables.SCHEMA, **how)
-        self.connection.create_function("apart", 2, lambda a, b: unsigned(a ^ b).bit_count(), deterministic=True)
+        self.connection.create_function("apart", 2, _apart, deterministic=True)
         self._lists, self.leases = Lists(self.connection), Leases(self)
         self.ended = self._end
 
@@ -117,12 +117,16 @@ class Store(SQLiteFile):
         """Give *row* another *fingerprint*, of the same bytes."""
         self._change("reprint", (*tables.print_of(fingerprint), row))
 
-    def put(self, *records: Record, renew: bool = True) -> None:
-        """Store records; one with the key of a stored one takes its place only if they *renew*."""
-        for record in records:
-            kind = type(record).__name__
-            name = f"put {kind}" if renew else f"put new {kind}"
-            self._change(name, tables.RECORDS[kind].values(record))
+    def put(self, *records: Record, renew: bool = True, beside: bool = False) -> None:
+        """Store records; one with the key of a stored one takes its place only if they *renew*.
+
+        *beside* is that of `transaction`.
+        """
+        with self.transaction(writing=True, beside=beside):
+            for record in records:
+                kind = type(record).__name__
+                name = f"put {kind}" if renew else f"put new {kind}"
+                self._change(name, tables.RECORDS[kind].values(record))
 
     def add_run(self, run: Run) -> Run:
         """Store a new run; return it with the number that the store gives it, the highest so far."""
@@ -132,7 +136,8 @@ class Store(SQLiteFile):
 
     def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
         """Remove the records that `select` would return."""
-        self._change(" ".join(("delete", kind.__name__, *fields)), fields)
+        with self.transaction(writing=True):
+            self._change(" ".join(("delete", kind.__name__, *fields)), fields)
 
     def _change(self, name: str, values: Any) -> Any:
         """Make one of `_CHANGES`, or "add" a row by its group and `values_of` it; return its number."""
@@ -168,13 +173,11 @@ class Store(SQLiteFile):
     def scope(self, group: Group, *, create: bool = False) -> int:
         """Return the number of a group, 0 if there is none yet."""
         if group not in self._scopes:
-            found = self.fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
-            if create and not found:
-                found = self.fetch("INSERT INTO scopes (kind, scope) VALUES (?, ?) RETURNING id", group)
-            if not found:
-                return 0
-            self._scopes[group] = found[0][0]
-        return self._scopes[group]
+            if create:
+                self.fetch("INSERT OR IGNORE INTO scopes (kind, scope) VALUES (?, ?)", group)
+            for (number,) in self.fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group):
+                self._scopes[group] = number
+        return self._scopes.get(group, 0)
 
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         """Yield what in *pool* may repeat *page*, by `nearness`, found only when asked for."""
@@ -330,6 +333,10 @@ class Store(SQLiteFile):
         self.leases.close()
 
 
+def _apart(one: int, other: int) -> int:
+    return unsigned(one ^ other).bit_count()
+
+
 def _text_of(stored: bytes) -> str | bytes:
     """Return a stored text; what is none stays bytes, which are invalid."""
     try:
@@ -427,9 +434,10 @@ IN_RANGE = 1 << 40
 class DraftStore(Store):
     """A temporary file, which is gone when it is closed or its process is; it begins as *replica*."""
 
-    def __init__(self, replica: Path | None) -> None:
+    def __init__(self, replica: Path | None, name: str = "") -> None:
         self._replica = replica
         super().__init__(None)
+        self.name = name
         self._numbers = count(next(_RANGES) * IN_RANGE + self.last() + 1)
 
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:  # noqa: ARG002

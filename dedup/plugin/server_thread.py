@@ -127,7 +127,7 @@ class ServerThread:
                     if not (isinstance(ask, Question) and _is_ready(ask, at, is_first=not pages)):
                         break
                     pages.append(ask)
-                values = at.submit_first([ask.to_record(at) for ask in pages])
+                values = at.submit([ask.to_record(at) for ask in pages])
                 for ask, verdict in zip(pages, values, strict=False):
                     ask.note(verdict)
         except ServerAway:

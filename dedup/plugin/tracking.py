@@ -91,7 +91,7 @@ class Question:
         # A file commits all at once; on a server others would wait for the lock.
         with nullcontext() if at.index.store.is_shared else at.index.batch():
             self.before(at)
-            [verdict] = at.submit_first([self.to_record(at)])
+            [verdict] = at.submit([self.to_record(at)])
             at.texts.compared(self.page, verdict)
         self.note(verdict)
         return verdict

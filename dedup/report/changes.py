@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any
 
 from dedup.index import Index, Row
-from dedup.index.notes import REMOVED, all_answers, last_seen
+from dedup.index.notes import REMOVED, answers, last_seen
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, numbers, of_dry_runs
 from dedup.model.errors import counted, printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
@@ -54,7 +54,7 @@ class Changes:
         self.crawl = crawl_of(run, runs)
         self.runs = [one for one in runs if one.id in self.crawl]
         self.others = f"p.run NOT IN {numbers(self.crawl)}"  # that a row is of another crawl
-        self.gone = dict(all_answers(index.store))
+        self.gone = answers(index.store)
         self.is_partial = any(one.ending != "finished" for one in self.runs)
         spider, first = self.runs[0].spider, min(self.crawl)
         own = (one for one in reversed(runs) if one.spider == spider and one.action != DRY_RUN)

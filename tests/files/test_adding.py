@@ -127,7 +127,7 @@ def test_beside_other_threads_nothing_is_forked(monkeypatch: pytest.MonkeyPatch,
 
 def pass_until(index: Index, feed: Path, output: Path, calls: int, config: DedupConfig) -> bool:
     """Go through *feed*, and return whether to its end: until the index was asked about so many pages, then fail in the middle."""
-    find_or_add, left = index.ledger.find_or_add_first, iter(range(calls))
+    find_or_add, left = index.ledger.find_or_add, iter(range(calls))
 
     def failing(*arguments: Any, **options: Any) -> Any:
         if next(left, None) is None:
@@ -136,7 +136,7 @@ def pass_until(index: Index, feed: Path, output: Path, calls: int, config: Dedup
 
     adding = Adding(index, find_feeds([feed], FieldRule()), DedupSettings(config=config), output=output)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index.ledger, "find_or_add_first", failing)
+        patch.setattr(index.ledger, "find_or_add", failing)
         try:
             adding.work()
         except ArithmeticError:

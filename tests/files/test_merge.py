@@ -20,7 +20,7 @@ from dedup.model.verdict import Outcome, Reason
 from dedup.rule.match import match
 from tests.laws.test_index import CONFIGS, PRINTS, URLS
 from tests.support.budget import examples
-from tests.support.pages import checked, edited, find_or_add, of_another_recipe, page, text
+from tests.support.pages import checked, edited, find_or_add, of_another_recipe, page, submit, text
 
 CONFIG = DedupConfig()
 FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
@@ -158,7 +158,7 @@ def test_what_somebody_wants_back_is_kept_by_the_next_crawl_and_what_was_open_is
     index = crawled([(text(1), "http://a/"), (text(1), "http://b/")])
     index.ledger.restore(url="http://b/")
     detector = Detector(index)
-    detector.submit(detector.sighting(page(text(2), "http://c/")), confirmed=False)
+    submit(detector, detector.sighting(page(text(2), "http://c/")), confirmed=False)
     target = merged(index)
     assert [row.outcome for row in target.rows()] == ["confirmed", "restored", "released"]
     assert target.runs.all()[1].ending == "unfinished"

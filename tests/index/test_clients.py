@@ -56,7 +56,7 @@ def crawl(client: int, together: Barrier, place: str, lost: float, fault: str) -
         ]
         while left:
             some = left[: rng.randint(1, 16)]
-            verdicts = index.ledger.find_or_add_first(some, CONFIG, confirmed=not lost)
+            verdicts = index.ledger.find_or_add(some, CONFIG, confirmed=not lost)
             if len(left) == TEXTS:
                 together.wait()  # what is lost of these has copies that were dropped
             left = left[len(verdicts) :]
@@ -246,10 +246,10 @@ def test_claims_together_are_as_one_by_one(
                     PageToRecord(replace(sighting(one, url, run=runs[1], config=config), time=at))
                     for one, url in some
                 ]
-                alone = [file.ledger.find_or_add(it.sighting, config, confirmed=False) for it in asked]
+                alone = [file.ledger.find_or_add([it], config)[0] for it in asked]
                 together: list[Verdict] = []
                 while left := asked[len(together) :]:
-                    together += server.ledger.find_or_add_first(left, config)
+                    together += server.ledger.find_or_add(left, config)
                 different += list(map(told, alone)) != list(map(told, together))
                 for verdict in alone:
                     if verdict.kept and verdict.row:

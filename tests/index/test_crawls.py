@@ -14,7 +14,7 @@ from dedup.index.known import MOST_OF_KEY
 from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
 from dedup.rule.match import COMMON_PAGES
-from tests.support.pages import checked, edited, page, text
+from tests.support.pages import checked, edited, page, submit, text
 
 P, Q, MIRROR = "http://a/p", "http://a/q", "http://m/p"
 
@@ -34,7 +34,7 @@ class Crawler:
         self.visit(host_of(url))
         found = replace(page(said, url), item_key=key, seen_on=host_of(url))
         sighting = self.detector.sighting(found, kind="item")
-        verdict = self.detector.submit(sighting, wait_for=[self.detector.run.id], **how)
+        verdict = submit(self.detector, sighting, wait_for=[self.detector.run.id], **how)
         if verdict.kept and verdict.row and kept is not None:
             self.settle(verdict, kept=kept)
         return verdict
@@ -369,7 +369,7 @@ def test_what_a_redirect_led_to_is_no_answer_to_a_request_for_its_url(index: Ind
     with crawling(index) as day:
         for content, kept in ((edited(1), True), (text(2), True), (edited(2), False)):
             led = replace(page(content, P), redirects=(Q,))
-            verdict = day.detector.submit(day.detector.sighting(led, kind="item"))
+            verdict = submit(day.detector, day.detector.sighting(led, kind="item"))
             assert verdict.kept is kept
             day.settle(verdict, kept=kept) if kept else None
         assert seen_again(day, edited(1)).reason is Reason.EXACT_DUPLICATE
@@ -529,7 +529,7 @@ def test_an_edit_is_kept_where_a_job_that_was_resumed_met_two_rows_of_one_text(i
                 crawl.visit("a")
                 seen = crawl.detector.sighting(page(content, P), kind="item")
                 siblings = None if number < firsts else ()
-                found.append(crawl.detector.submit(seen, confirmed=True, siblings=siblings))
+                found.append(submit(crawl.detector, seen, confirmed=True, siblings=siblings))
     assert [(verdict.reason, verdict.kept) for verdict in found] == [
         *2 * [(Reason.UNCHANGED, True)],
         *2 * [(Reason.UPDATED, True)],
@@ -550,7 +550,7 @@ def test_what_is_one_text_since_changes_are_known_comes_once(index: Index, *, is
                 crawl.visit("a")
                 seen = crawl.detector.sighting(page(text(1), url), kind="item")
                 seen = replace(seen, fingerprint=replace(seen.fingerprint, left_out=is_left_out))
-                found.append(crawl.detector.submit(seen, confirmed=True))
+                found.append(submit(crawl.detector, seen, confirmed=True))
         assert [(verdict.kept, verdict.canonical) for verdict in found] == [
             (True, rows[0]),
             (not is_left_out, rows[0] if is_left_out else rows[1]),

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict, compare, fingerprint
 from dedup.index import Index, Sighting
+from dedup.index.known import PageToRecord
 from dedup.model.hashes import Hashes, hashes_of, mixed
 from dedup.model.verdict import UNDONE
 from dedup.native._pages import similarity
 from dedup.rule.match import LOST, lost_words
 from tests.index.conftest import ON_BOTH
-from tests.support.pages import checked, edited, page, text
+from tests.support.pages import checked, edited, page, submit, text
 
 
 def reasons(verdicts: list[Verdict]) -> list[tuple[Reason, bool]]:
@@ -132,7 +133,7 @@ def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str)
     for turn in range(2):
         detector = Detector(index, job="job")
         met = [*pages[:2], page(edited(2), "http://a/2")]
-        found = [detector.submit(detector.sighting(one)) for one in met]
+        found = [submit(detector, detector.sighting(one)) for one in met]
         wanted = [(Reason.UNCHANGED, True), (Reason.UNCHANGED, True), (Reason.UPDATED, True)]
         assert reasons(found) == wanted, turn
         if undo == "forget":
@@ -153,7 +154,7 @@ def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
     for seen, (number, url) in enumerate([(1, "a"), (1, "copy"), (2, "b"), (3, "c"), (3, "copy of c")]):
         found = fingerprint(page(text(number)))
         sighting = Sighting(found, f"http://{url}/", url, "page", "", run.id, float(seen))
-        index.ledger.find_or_add(sighting, DedupConfig())
+        index.ledger.find_or_add([PageToRecord(sighting)], DedupConfig(), confirmed=True)
     assert index.ledger.forget(unseen_since=4.0) == 3  # c stays, for its copy was seen at 4
     assert [row.outcome in UNDONE for row in index.rows()] == [True, True, True, False, False]
 
@@ -163,7 +164,7 @@ def test_a_page_that_cannot_be_written_costs_no_other_page_its_verdict(index: In
     with Detector(index) as detector:
         seen = detector.sighting(page(text(1), "http://a/"))
         with pytest.raises(UnicodeEncodeError):
-            detector.submit(replace(seen, url="http://a/\ud800", url_key="http://a/\ud800"))
+            submit(detector, replace(seen, url="http://a/\ud800", url_key="http://a/\ud800"))
         assert detector.check(page(text(1), "http://b/")).reason is Reason.NEW
 
 

@@ -16,7 +16,7 @@ from dedup.model.errors import ServerAway
 from dedup.model.verdict import Reason
 from tests.support import postgres
 from tests.support.crawling import wait_until
-from tests.support.pages import edited, page, text
+from tests.support.pages import edited, page, submit, text
 
 CONFIG = DedupConfig()
 SCHEMAS = "dedup", "other"
@@ -66,7 +66,7 @@ def steps(index: Index, name: str) -> Iterator[Reason]:
         for number in range(8):
             for shown in (text(number), edited(number)):
                 url = f"http://{name}/{number}/{shown == text(number)}"
-                verdict = detector.submit(detector.sighting(page(shown, url)))
+                verdict = submit(detector, detector.sighting(page(shown, url)))
                 yield verdict.reason
                 if verdict.kept and verdict.row:
                     index.ledger.confirm(verdict.row)

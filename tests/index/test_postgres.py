@@ -26,7 +26,7 @@ from dedup.model.verdict import Outcome, Reason
 from dedup.settings import DedupSettings
 from tests.support import postgres
 from tests.support.commands import NAMES, run, with_index
-from tests.support.pages import claim, edited, find_or_add, page, sighting, text
+from tests.support.pages import claim, edited, find_or_add, page, sighting, submit, text
 from tests.support.postgres import connected
 
 CONFIG = DedupConfig()
@@ -193,8 +193,8 @@ def documented_rights(role: str) -> list[str]:
 @pytest.mark.usefixtures("quick")
 def test_a_run_that_is_renewed_stays_and_one_that_is_not_is_buried(address: str) -> None:
     with PostgresIndex(address) as index, Detector(index, CONFIG, "s") as detector:
-        pending = detector.submit(detector.sighting(page(text(1), "http://a/1")))
-        copy = detector.submit(detector.sighting(page(edited(1), "http://a/2")))
+        pending = submit(detector, detector.sighting(page(text(1), "http://a/1")))
+        copy = submit(detector, detector.sighting(page(edited(1), "http://a/2")))
         time.sleep(1.5)
         with PostgresIndex(address) as other:
             assert [run.ended for run in other.runs.all()] == [None]
@@ -206,7 +206,7 @@ def test_a_run_that_is_renewed_stays_and_one_that_is_not_is_buried(address: str)
         assert outcomes == [Outcome.RELEASED, Outcome.ORPHANED]
         assert (pending.kept, copy.kept) == (True, False)
         # The process comes back: a new run, in which the page that was lost is kept.
-        again = detector.submit(detector.sighting(page(text(1), "http://a/1")))
+        again = submit(detector, detector.sighting(page(text(1), "http://a/1")))
         assert (again.reason, detector.run.id) == (Reason.NEW, 2)
     with PostgresIndex(address) as index:
         assert [run.ending for run in index.runs.all()] == ["died", "finished"]
@@ -274,8 +274,8 @@ def test_an_unanswered_page_is_no_copy_of_itself(address: str, monkeypatch: pyte
             seen = detector.sighting(page(text(is_confirmed), f"http://a/{is_confirmed}"))
             monkeypatch.setattr(store, "claim", cut)
             with pytest.raises(ServerAway):
-                detector.submit(seen, confirmed=is_confirmed)
-            again = detector.submit(seen, confirmed=is_confirmed)
+                submit(detector, seen, confirmed=is_confirmed)
+            again = submit(detector, seen, confirmed=is_confirmed)
             assert (again.kept, again.reason) == (True, Reason.NEW)
 
 
@@ -283,13 +283,13 @@ def test_nor_is_one_claimed_while_another_process_held_the_file_of_this_machine(
     """It is in the log by then: the server counts as away, and the page is asked about again."""
     with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
         first, seen = (detector.sighting(page(text(n), f"http://a/{n}")) for n in range(2))
-        detector.submit(first, confirmed=True)
+        submit(detector, first, confirmed=True)
         index.store.wait_at_most(0.2)
         with closing(sqlite3.connect(index.store.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(ServerAway, match="another process held the index for too long"):
-                detector.submit(seen, confirmed=True)
-        again = detector.submit(seen, confirmed=True)
+                submit(detector, seen, confirmed=True)
+        again = submit(detector, seen, confirmed=True)
         assert (again.kept, again.reason) == (True, Reason.NEW)
         outcomes = [row.outcome for row in index.store.rows()]
         assert outcomes == [Outcome.CONFIRMED, Outcome.RELEASED, Outcome.CONFIRMED]
@@ -318,10 +318,10 @@ def test_nor_is_one_whose_commit_was_not_answered(
         seen = detector.sighting(page(text(1), "http://a/1"))
         monkeypatch.setattr(store, "transaction", cut)
         with pytest.raises(ServerAway):
-            detector.submit(seen, confirmed=is_confirmed)
-        again = detector.submit(seen, confirmed=is_confirmed)
+            submit(detector, seen, confirmed=is_confirmed)
+        again = submit(detector, seen, confirmed=is_confirmed)
         assert (again.kept, again.reason) == (True, Reason.NEW)
-        other = detector.submit(detector.sighting(page(text(1), "http://a/2")), confirmed=is_confirmed)
+        other = submit(detector, detector.sighting(page(text(1), "http://a/2")), confirmed=is_confirmed)
         assert other.canonical == again.row
 
 

@@ -5,10 +5,11 @@ import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict, fingerprint
 from dedup.index import Index, Run
+from dedup.index.known import PageToRecord
 from dedup.model.urls import url_key
 from dedup.model.verdict import DRY_RUN, Outcome
 from tests.index.conftest import ON_BOTH
-from tests.support.pages import edited, find_or_add, page, sighting, text
+from tests.support.pages import edited, find_or_add, page, sighting, submit, text
 
 pytestmark = ON_BOTH
 
@@ -138,7 +139,8 @@ def test_a_run_whose_files_are_all_stored_has_lost_nothing(index: Index) -> None
 def test_a_version_that_this_crawl_met_again_stands_beside_a_new_one(index: Index) -> None:
     def asked(run: Run, url: str, content: str) -> Verdict:
         seen = sighting(fingerprint(page(content)), url, run=run, config=CONFIG)
-        return index.ledger.find_or_add(seen, CONFIG, confirmed=True, siblings=set())
+        asked = PageToRecord(seen, siblings=set())
+        return index.ledger.find_or_add([asked], CONFIG, confirmed=True)[0]
 
     first = index.runs.begin("spider")
     old = number(asked(first, "http://a/", text(1)))
@@ -187,6 +189,6 @@ def test_what_was_sighted_before_the_run_began_is_of_the_run(index: Index) -> No
     seen = detector.sighting(page(text(1)))
     with Detector(index) as other:  # takes the next number
         other.check(page(text(2)))
-    detector.submit(seen, confirmed=True)
+    submit(detector, seen, confirmed=True)
     assert [row.sighting.run for row in index.rows()] == [1, 2]
     detector.close()

@@ -57,14 +57,14 @@ def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
     """Tell the index something else of every page."""
 
     def plant() -> None:
-        find_or_add_first = Ledger.find_or_add_first
+        find_or_add = Ledger.find_or_add
 
-        @wraps(find_or_add_first)
+        @wraps(find_or_add)
         def planted(ledger: Ledger, asked: Sequence[PageToRecord], *more: Any, **how: Any) -> Any:
             asked = [one._replace(sighting=changed(one.sighting)) for one in asked]
-            return find_or_add_first(ledger, asked, *more, **how)
+            return find_or_add(ledger, asked, *more, **how)
 
-        _plant(Ledger, "find_or_add_first", planted)
+        _plant(Ledger, "find_or_add", planted)
 
     return plant
 

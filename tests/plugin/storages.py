@@ -120,7 +120,7 @@ class SlowIndex:
     """An extension that makes every question about a page and each confirmation take .02 seconds more."""
 
     def __init__(self) -> None:
-        for name in ("find_or_add_first", "confirm"):
+        for name in ("find_or_add", "confirm"):
             _before(name, lambda: time.sleep(0.02))
 
 
@@ -128,7 +128,7 @@ class Forgetful:
     """An extension: the index runs out of memory for the first page that it is to record, and to confirm."""
 
     def __init__(self) -> None:
-        for name in ("find_or_add_first", "confirm"):
+        for name in ("find_or_add", "confirm"):
             _before(name, Mock(side_effect=chain([MemoryError()], repeat(None))))
 
 

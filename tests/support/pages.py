@@ -9,6 +9,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Page, Verdict
 from dedup.index import Index, Row, Run, Sighting
+from dedup.index.known import PageToRecord
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Glance, Outcome
 from dedup.prints.fingerprinter import RECIPE_VERSION
@@ -82,10 +83,15 @@ def find_or_add(
     index: Index, fingerprint: Fingerprint, url: str = "", *, run: Run, config: DedupConfig, **about: Any
 ) -> Verdict:
     """Call `Ledger.find_or_add` with a `sighting`; *about* are arguments of either."""
-    names = ("confirmed", "is_restored", "wait_for", "page")
-    choices = {name: about.pop(name) for name in names if name in about}
-    seen = sighting(fingerprint, url, run=run, config=config, **about)
-    return index.ledger.find_or_add(seen, config, **choices)
+    names, confirmed = ("is_restored", "wait_for", "page"), about.pop("confirmed", True)
+    how = {name: about.pop(name) for name in names if name in about}
+    asked = PageToRecord(sighting(fingerprint, url, run=run, config=config, **about), **how)
+    return index.ledger.find_or_add([asked], config, confirmed=confirmed)[0]
+
+
+def submit(detector: Detector, seen: Sighting, *, confirmed: bool = False, **how: Any) -> Verdict:
+    """Judge and record *seen*; *how* are the fields of `PageToRecord`."""
+    return detector.submit([PageToRecord(seen, **how)], confirmed=confirmed)[0]
 
 
 def claim(index: Index, seen: Sighting, verdict: Verdict, position: Any) -> int | None:
