@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
-from dedup.index.address import address_of, is_address
+from dedup.model.address import address_of, is_address
 from dedup.model.errors import ConfigError, require_text, shown
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import FieldRule

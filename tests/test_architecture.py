@@ -21,7 +21,7 @@ PLACES = {
     "jinja2": ("report/html",),
     **dict.fromkeys(("brotli", "warcio"), ("files/warc",)),
     "multiprocessing": ("files/adding",),
-    "msgpack": ("index/replica",),
+    "msgpack": ("index/server",),
     "psycopg": ("index/server",),
     "pyarrow": ("files/formats",),
     "rapidfuzz": ("report/diff",),

@@ -57,7 +57,7 @@ class _Commands(click.Group):
 
 def _without_passwords(text: str, given: Sequence[str]) -> str:
     """Return *text* with addresses of indexes as they are shown, wherever they were *given*."""
-    from dedup.index.address import shown_place
+    from dedup.model.address import shown_place
 
     for argument in given:
         if found := _ADDRESS.search(argument):

@@ -18,7 +18,6 @@ import click
 from dedup.cli.options import Given, opened, settings_for, settings_of, url_and_index
 from dedup.files.formats import HtmlFiles
 from dedup.index import Index, Row
-from dedup.index.notes import left_out
 from dedup.index.rows import numbers
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, moment, printable, printable_url
@@ -138,7 +137,7 @@ def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:
         url = printable_url(copied.url, MAX_URL)
         click.echo(f"  by now   a copy of {url}: judged again {why.BY_NOW}")
     page = again.page_of(row.id, is_whole=True)
-    for place in left_out(index.store, lines_of(page) if page else []).get(seen.host, ()):
+    for place in why.left_out(index, lines_of(page) if page else []).get(seen.host, ()):
         click.echo(f"  left out {printable(place)}")
     if row.verdict.reason is Reason.UPDATED and row.verdict.previous:
         _show_change(again, index.row(row.verdict.previous), row)

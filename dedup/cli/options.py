@@ -16,9 +16,9 @@ import click
 from dedup.files.marks_file import with_marks
 from dedup.files.outputs import replacing
 from dedup.index import Index
-from dedup.index.address import SCHEMES, is_address, scheme_of
 from dedup.index.index import open_index
 from dedup.index.sqlite_file import can_write, is_database
+from dedup.model.address import SCHEMES, is_address, scheme_of
 from dedup.model.errors import DedupError, printable
 from dedup.settings import INDEX, DedupSettings, read_settings
 

@@ -20,8 +20,8 @@ from dedup.cli import options
 from dedup.files.marks_file import marks_of, read_marks, write_marks
 from dedup.files.outputs import check_target
 from dedup.index import Index
-from dedup.index.address import shown_place
 from dedup.index.index import open_index
+from dedup.model.address import shown_place
 from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
 from dedup.prints.fingerprinter import DedupConfig

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from dedup.files.outputs import replacing
-from dedup.index.address import is_address
+from dedup.model.address import is_address
 from dedup.model.errors import ConfigError, shown
 from dedup.model.marks import Exceptions, Marks, said_by
 from dedup.reading.noise import MarkedPlaces

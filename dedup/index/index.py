@@ -14,12 +14,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from dedup.index.address import Address, address_of, is_address
 from dedup.index.known import PageToRecord
 from dedup.index.ledger import Ledger, Runs
 from dedup.index.rows import OF_URL, Note
 from dedup.index.sqlite_file import BUSY_TIMEOUT, damaged
 from dedup.index.store import DraftStore, Store
+from dedup.model.address import Address, address_of, is_address
 from dedup.model.errors import IndexMismatch, IndexUnavailable, RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.marks import Exceptions
@@ -223,7 +223,7 @@ class PostgresIndex(Index):
 
     def __init__(self, address: str, *, create: bool = True, read_only: bool = False) -> None:
         try:
-            from dedup.index.replica import Replica
+            from dedup.index.server import Replica
         except ImportError as error:
             raise IndexUnavailable(
                 "an index on PostgreSQL needs psycopg and msgpack: pip install 'psycopg[binary]' msgpack"

@@ -12,7 +12,7 @@ from dedup.index.rows import LAST_RUN, OF_URL, STANDS, Note, numbers
 from dedup.index.store import Store
 from dedup.model.hashes import digest
 from dedup.model.verdict import Row, Run
-from dedup.reading.noise import Evidence, Gap, Gaps, Line, places_shown
+from dedup.reading.noise import Evidence, Gap
 from dedup.urls.rule import Counterexample, Proposal, Rule
 
 REMOVED = frozenset((404, 410))  # the answers that say that there is no page any more
@@ -71,21 +71,6 @@ def all_noise(store: Store) -> list[SiteNoise]:
     """Return what is known of all sites, in their order; what cannot be read is left out."""
     found = read_notes(store.select(Note, prefix=_NOISE), _site)
     return sorted((site for _, site in found), key=lambda site: site[:2])
-
-
-def left_out(store: Store, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
-    """Return, by host, the places that are left out of its pages, or of the *lines* of one, as shown.
-
-    Each has an example: one of these lines, if one still has what moves.
-    """
-    found: dict[str, dict[Gap, Evidence]] = {}
-    for site in all_noise(store):
-        for gap, one in site.gaps.items():
-            if one.acts(gap) and (lines is None or gap.stands(lines)):
-                out = {gap: [one.example]} if lines is None else Gaps([gap]).leave_out(lines).out
-                own = next(filter(gap.spans, out.get(gap, ())), "")
-                found.setdefault(site.host, {})[gap] = one._replace(example=own)
-    return {host: places_shown(gaps) for host, gaps in found.items()}
 
 
 def _site(read: Any) -> SiteNoise:

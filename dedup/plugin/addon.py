@@ -13,7 +13,7 @@ from scrapy.utils.project import data_path, get_project_settings, inside_project
 
 from dedup import settings as reading
 from dedup.files.marks_file import with_marks
-from dedup.index.address import is_address
+from dedup.model.address import is_address
 from dedup.settings import DedupSettings
 
 # By name, as these read the settings from here.

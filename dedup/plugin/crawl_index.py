@@ -22,8 +22,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from dedup.index import Index, Run
-from dedup.index.address import address_of, is_address
 from dedup.index.index import Detector, Draft, SQLiteIndex, open_index
+from dedup.model.address import address_of, is_address
 from dedup.model.errors import DedupError, IndexUnavailable, NoSuchRow, ServerAway, printable
 from dedup.model.verdict import Standing, Verdict
 from dedup.plugin.addon import index_path
@@ -105,7 +105,7 @@ class CrawlIndex:
                 index.store.wait_at_most(LONGEST_ANSWER)
             return ask(index)
         except ServerAway as error:
-            from dedup.index.replica import last_replica
+            from dedup.index.server import last_replica
 
             if self.counts.is_first("away"):
                 logger.error(

@@ -21,9 +21,9 @@ from scrapy.pipelines.media import MediaPipeline
 
 from dedup.files.marks_file import marks_of
 from dedup.index import Index, Run, Sighting
-from dedup.index.address import shown_place
 from dedup.index.index import Detector
 from dedup.index.notes import GONE
+from dedup.model.address import shown_place
 from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict

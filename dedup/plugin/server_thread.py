@@ -15,9 +15,9 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from dedup.index import Index, Run
-from dedup.index.address import address_of
 from dedup.index.index import Detector, Draft, open_index
 from dedup.index.ledger import PENDING_OF_RUN
+from dedup.model.address import address_of
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome, Verdict
 from dedup.plugin.tracking import Ask, Question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -17,7 +17,7 @@ from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading.fields import held
-from dedup.reading.noise import Gaps
+from dedup.reading.noise import Evidence, Gap, Gaps, Line, places_shown
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.tokens import tokens
 from dedup.report.diff import Compared, compared
@@ -332,3 +332,18 @@ def kinds(*counts: int) -> list[str]:
     of_one = "near copy", "exact copy", "copy as before", "unchanged"
     of_more = "near copies", "exact copies", "copies as before", "unchanged"
     return [counted(*one) for one in zip(counts, of_one, of_more, strict=True) if one[0]]
+
+
+def left_out(index: Index, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
+    """Return, by host, the places that are left out of its pages, or of the *lines* of one, as shown.
+
+    Each has an example: one of these lines, if one still has what moves.
+    """
+    found: dict[str, dict[Gap, Evidence]] = {}
+    for site in all_noise(index.store):
+        for gap, one in site.gaps.items():
+            if one.acts(gap) and (lines is None or gap.stands(lines)):
+                out = {gap: [one.example]} if lines is None else Gaps([gap]).leave_out(lines).out
+                own = next(filter(gap.spans, out.get(gap, ())), "")
+                found.setdefault(site.host, {})[gap] = one._replace(example=own)
+    return {host: places_shown(gaps) for host, gaps in found.items()}

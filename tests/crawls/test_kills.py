@@ -109,7 +109,7 @@ def _worker(folder: Path, address: str, worker: int, numbers: range, rng: Random
     """Start a worker, the odd ones on a machine of their own."""
     (own := folder / str(worker)).mkdir(exist_ok=True)
     settings = _settings(folder) | {"JOBDIR": str(own / "job"), "DEDUP_INDEX": address}
-    settings |= {"DEDUP_CRAWL": "one", KNOBS: {MOST_GATHERED: 1, "dedup.index.replica.LEASE": LEASE}}
+    settings |= {"DEDUP_CRAWL": "one", KNOBS: {MOST_GATHERED: 1, "dedup.index.server.LEASE": LEASE}}
     del settings["DEDUP_UNCHANGED"]
     asked = " ".join(map(str, rng.sample(numbers, len(numbers))))
     arguments = {"numbers": asked, "host": f"w{worker}"}

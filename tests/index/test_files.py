@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex, SQLiteIndex
 from dedup.index import rows, search
-from dedup.index.address import scheme_of
 from dedup.index.index import open_index
 from dedup.index.search import BlockIndex
 from dedup.index.sqlite_file import check_file, file_system
+from dedup.model.address import scheme_of
 from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable, printable
 from dedup.prints import fingerprinter
 from dedup.prints.fingerprinter import RECIPE_VERSION

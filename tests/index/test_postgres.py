@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, PostgresIndex, fingerprint
 from dedup.index import ledger
-from dedup.index.address import address_of, shown_place
 from dedup.index.index import open_index
 from dedup.index.server import SCHEMA_VERSION
+from dedup.model.address import address_of, shown_place
 from dedup.model.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
 from dedup.model.verdict import Outcome, Reason
 from dedup.settings import DedupSettings
@@ -35,7 +35,7 @@ PRINT = fingerprint(page(text(1)))
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.index.replica.LEASE", 1.0)
+    monkeypatch.setattr("dedup.index.server.LEASE", 1.0)
 
 
 PASSWORD = "t1de!water"

@@ -102,7 +102,7 @@ def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
         before = all_of(index)
     (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
     file.unlink()
-    from dedup.index.replica import Replica
+    from dedup.index.server import Replica
 
     does = Replica._do
 
@@ -144,8 +144,8 @@ def test_who_waits_for_another_process_that_makes_the_file_says_so_and_not_for_e
 ) -> None:
     with machine(""):
         (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
-    monkeypatch.setattr("dedup.index.replica._QUIET", 0.1)
-    monkeypatch.setattr("dedup.index.replica._PATIENCE", 0.1)
+    monkeypatch.setattr("dedup.index.server._QUIET", 0.1)
+    monkeypatch.setattr("dedup.index.server._PATIENCE", 0.1)
     with FileLock(f"{file}.lock"):
         too_long = f"another process held {file}.lock for too long; end one that is stopped"
         with pytest.raises(ServerAway, match=too_long), machine(""):

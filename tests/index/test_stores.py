@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from dedup.index import Row, Run, Sighting
 from dedup.index import rows as sql
-from dedup.index.address import address_of
 from dedup.index.rows import Note, numbers, of_dry_runs
 from dedup.index.store import Store
+from dedup.model.address import address_of
 from dedup.model.errors import NoSuchRow
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict, Visit
@@ -65,7 +65,7 @@ ORDERS: dict[str, Callable[[Row], Any]] = {
 
 def postgres_store(address: str) -> Store:
     pytest.importorskip("psycopg")
-    from dedup.index.replica import Replica
+    from dedup.index.server import Replica
 
     return Replica(address_of(address))
 
