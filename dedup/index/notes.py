@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, Note, numbers
 from dedup.index.store import Store
 from dedup.model.hashes import digest
-from dedup.model.verdict import Row, Run
+from dedup.model.verdict import Row
 from dedup.reading.noise import Evidence, Gap
 from dedup.urls.rule import Counterexample, Proposal, Rule
 
@@ -24,10 +24,9 @@ _T = TypeVar("_T")
 
 def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = frozenset()) -> Row | None:
     """Return the last row of the address *key* that *spider* has seen, in no run of *without*."""
-    seen = f"{OF_URL} AND {STANDS} AND p.run NOT IN {numbers(without)}"
-    rows = list(store.rows(seen, key, order=LAST_RUN, limit=MOST))
-    runs = {run.id for run in store.select(Run) if run.spider == spider} if rows else ()
-    return next((row for row in rows if row.sighting.run in runs), None)
+    of_spider = f"p.run IN (SELECT id FROM runs WHERE spider = ?) AND p.run NOT IN {numbers(without)}"
+    seen = f"{OF_URL} AND {STANDS} AND {of_spider}"
+    return next(store.rows(seen, key, spider, order=LAST_RUN, limit=1), None)
 
 
 def answers(store: Store, key: str | None = None) -> dict[str, dict[int, int]]:

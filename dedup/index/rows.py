@@ -294,8 +294,6 @@ def claim_keys(seen: Sighting) -> tuple[int, list[int | None], str, int]:
 
 def apart(seen: Sequence[Sighting]) -> int:
     """Return how many of the first pages *seen* need not be compared with each other."""
-    if len(seen) < 2:
-        return len(seen)
     known: set[int | None] = set()
     codes: list[tuple[int, int]] = []
     for number, (scope, keys, code, unlike) in enumerate(map(claim_keys, seen)):

@@ -334,15 +334,8 @@ class Server:
                 return
             position, stamp, *_ = found[-1]
 
-    @contextmanager
-    def locked(self) -> Iterator[int]:
-        """Let nobody else append; yield how many rows there are."""
-        with self.transaction("BEGIN ISOLATION LEVEL READ COMMITTED"):
-            ((rows,),) = self.execute("SELECT rows FROM @.state FOR UPDATE")
-            yield int(rows)
-
     def append(self, does: bytes, *, rows: int) -> Entry:
-        """Append an entry that adds so many *rows*, and may change any verdict; inside `locked`."""
+        """Append an entry that adds so many *rows*, and may change any verdict, while no other is."""
         ((position, stamp, row),) = self.execute(
             "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + %s "
             "RETURNING position, rows) INSERT INTO @.log (position, row, matters, does) "
@@ -549,9 +542,11 @@ class Replica(Store):
                 self._read()
             except OtherLog:
                 self._open_again()
-            last = remote.enter_context(self._server.locked())
+            # From here on nobody else appends.
+            remote.enter_context(self._server.transaction("BEGIN ISOLATION LEVEL READ COMMITTED"))
+            ((rows,),) = self._server.execute("SELECT rows FROM @.state FOR UPDATE")
             self._read()
-            self._numbers = count(last + 1)
+            self._numbers = count(rows + 1)
             self._does = []
             try:
                 with super().transaction(writing=True):
