@@ -41,7 +41,7 @@ from benchmarks.templated import Crawl
 from dedup import DedupConfig, Detector, Fingerprint, Page
 from dedup.index import Index, Row, Run, Sighting
 from dedup.index.index import open_index
-from dedup.index.known import PageToRecord
+from dedup.model.fingerprint import PageToRecord
 from dedup.model.verdict import Outcome
 from dedup.reading.page import sighting_of
 

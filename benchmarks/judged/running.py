@@ -10,7 +10,7 @@ from benchmarks.judged.counting import Drop
 from benchmarks.judged.sites import ORDERS, Site, read_site
 from benchmarks.judged.words import words_in_runs
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.index.known import PageToRecord
+from dedup.model.fingerprint import PageToRecord
 
 
 def drops_by_order(folder: Path) -> dict[str, list[Drop]]:

@@ -25,9 +25,8 @@ from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
 from dedup.index.index import Detector, are_small
-from dedup.index.known import PageToRecord
 from dedup.model.errors import DedupError
-from dedup.model.fingerprint import Sighting
+from dedup.model.fingerprint import PageToRecord, Sighting
 from dedup.model.urls import host_of, valid
 from dedup.model.verdict import Reason
 from dedup.prints.fingerprinter import fingerprint

@@ -10,9 +10,9 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from dedup.index import Index, Row
-from dedup.index.known import PageToRecord
 from dedup.index.rows import numbers
 from dedup.model.errors import DedupError, IndexMismatch
+from dedup.model.fingerprint import PageToRecord
 from dedup.model.verdict import Outcome
 from dedup.prints.fingerprinter import DedupConfig
 

@@ -14,14 +14,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from dedup.index.known import PageToRecord
 from dedup.index.ledger import Ledger, Runs
 from dedup.index.rows import OF_URL, Note
 from dedup.index.sqlite_file import BUSY_TIMEOUT, damaged
 from dedup.index.store import DraftStore, Store
 from dedup.model.address import Address, address_of, is_address
 from dedup.model.errors import IndexMismatch, IndexUnavailable, RunEnded
-from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.fingerprint import Fingerprint, PageToRecord, Sighting
 from dedup.model.marks import Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import DRY_RUN, Reason, Row, Run, Verdict

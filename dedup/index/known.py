@@ -31,7 +31,7 @@ from dedup.index.rows import (
     of_dry_runs,
 )
 from dedup.index.store import IN_RANGE, Store
-from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.fingerprint import Fingerprint, PageToRecord
 from dedup.model.urls import url_key, with_or_without_www
 from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
 from dedup.prints.fingerprinter import DedupConfig, Sampled, positions, sampled
@@ -257,23 +257,6 @@ class Facts:
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""
         self._store.put(Note(FORGETTING, token_hex()))
-
-
-class PageToRecord(NamedTuple):
-    """A page to be judged and recorded; *page* is stored with its row, for `Index.page_of`.
-
-    A page that repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no
-    row, and it can be asked about again when the row that its standing names is settled.  What
-    *is_restored* is kept, whatever it repeats.  *siblings* are the rows of the same response, where that
-    was requested by the URL of the page: if another request of this run gave it before, it is `updated`,
-    or else `unchanged` and dropped.
-    """
-
-    sighting: Sighting
-    page: bytes = b""
-    is_restored: bool = False
-    siblings: Collection[int] | None = None
-    wait_for: Collection[int] = ()
 
 
 class Known(Past):

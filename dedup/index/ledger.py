@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 
-from dedup.index.known import Facts, Known, PageToRecord
+from dedup.index.known import Facts, Known
 from dedup.index.notes import ANSWERS, MOST, UrlRules, answers, last_seen, read_notes
 from dedup.index.rows import AMONG, IS_PENDING, IS_THERE, LONE, OF_URL, Note, apart, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
-from dedup.model.fingerprint import Sighting
+from dedup.model.fingerprint import PageToRecord, Sighting
 from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.model.urls import bounded_url, url_key, valid
 from dedup.model.verdict import Outcome, Reason, Row, Run, Verdict, Visit

@@ -154,6 +154,13 @@ _CALL = (
     "%s, NULL, NULL, NULL, NULL, NULL)"
 )
 
+# Appends an entry that adds so many rows, and may change any verdict; for who alone may append.
+_APPEND = (
+    "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + %s "
+    "RETURNING position, rows) INSERT INTO @.log (position, row, matters, does) "
+    "SELECT position, rows - %s + 1, true, %s FROM now RETURNING position, stamp"
+)
+
 _TABLES = (
     "CREATE TABLE @.meta (name text PRIMARY KEY, value text NOT NULL)",
     "CREATE TABLE @.state (position bigint NOT NULL, rows bigint NOT NULL) WITH (fillfactor = 10)",
@@ -175,9 +182,8 @@ class Server:
     """
 
     def __init__(self, address: Address) -> None:
-        self.name = address.name
-        self.schema = address.schema
-        self._address = address
+        self.name, self.schema = address.name, address.schema
+        self._conninfo = address.conninfo
         self._timeout: float | None = None
         self._is_inside = False
         self._connection: Connection | None = None
@@ -238,7 +244,7 @@ class Server:
 
     def _connect(self) -> Connection:
         connection = Connection.connect(
-            self._address.conninfo,
+            self._conninfo,
             autocommit=True,
             client_encoding="UTF8",
             connect_timeout=CONNECT_TIMEOUT,
@@ -333,33 +339,6 @@ class Server:
             if len(found) < _SINCE:
                 return
             position, stamp, *_ = found[-1]
-
-    def append(self, does: bytes, *, rows: int) -> Entry:
-        """Append an entry that adds so many *rows*, and may change any verdict, while no other is."""
-        ((position, stamp, row),) = self.execute(
-            "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + %s "
-            "RETURNING position, rows) INSERT INTO @.log (position, row, matters, does) "
-            "SELECT position, rows - %s + 1, true, %s FROM now RETURNING position, stamp, row",
-            (rows, rows, does),
-        )
-        return position, stamp, row, does
-
-    def claim(
-        self,
-        does: Sequence[bytes],
-        since: tuple[int, int],
-        seen: Sequence[Sighting] = (),
-        pages: Sequence[bytes] = (b"",),
-    ) -> tuple[list[Entry], int]:
-        """Append entries; of those that add the pages *seen* the first, to which nothing may matter.
-
-        Returns the entries after the position and stamp *since*, the new ones last, and how many these
-        are: they are on the disk of the server.
-        """
-        keys = [*zip(*map(claim_keys, seen), strict=True)] or [(None,)] * 4
-        arrays = [json.dumps(one).translate(_BRACES) for one in keys]  # psycopg takes longer
-        ((added, *found),) = self.execute(_CALL, (*since, *arrays, list(does), list(pages), AT_ONCE))
-        return [*zip(*(part or () for part in found), strict=True)], added
 
 
 # Of errors that the server tells, those that may be over the next time: connections, resources, being
@@ -552,8 +531,9 @@ class Replica(Store):
                 with super().transaction(writing=True):
                     yield
                     if self._does:
-                        rows = sum(name == "add" for name, *_ in self._does)
-                        self._note(*self._server.append(packb(self._does), rows=rows))
+                        added = sum(name == "add" for name, *_ in self._does)
+                        given = added, added, packb(self._does)
+                        self._note(*self._server.execute(_APPEND, given).fetchall()[0])
                     remote.close()
             finally:
                 self._does = None
@@ -590,13 +570,27 @@ class Replica(Store):
         does = [packb([("add", (*row.sighting.group, *values_of(row)))]) for row in rows]
         return self._claimed(does, seen, [row.sighting for row in rows], pages)
 
-    def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:
-        """See `Server.claim`; return the first rows of the new entries after they were done."""
+    def _claimed(
+        self,
+        does: Sequence[bytes],
+        since: tuple[int, int],
+        seen: Sequence[Sighting] = (),
+        pages: Sequence[bytes] = (b"",),
+    ) -> list[int]:
+        """Append entries; of those that add the pages *seen* the first, to which nothing may matter.
+
+        Do all after the position and stamp *since*; return the first rows of the new ones, which are on
+        the disk of the server.
+        """
+        keys = [*zip(*map(claim_keys, seen), strict=True)] or [(None,)] * 4
+        arrays = [json.dumps(one).translate(_BRACES) for one in keys]  # psycopg takes longer
+        given = *since, *arrays, list(does), list(pages), AT_ONCE
         try:
-            entries, new = self._server.claim(does, *how)
+            ((new, *found),) = self._server.execute(_CALL, given)
         except OtherLog:
             self._open_again()
             return []
+        entries: list[Entry] = [*zip(*(part or () for part in found), strict=True)]
         self._do(entries)
         if len(entries) > AT_ONCE:  # and there may be more
             self._read()

@@ -215,11 +215,8 @@ def _explained(error: sqlite3.Error) -> str:
     text = _on_one_line(error)
     for part, explanation in (
         # First, as the text quotes what is in the file, which may contain any of the others.
-        ("malformed", damaged(text)),
-        ("decode", damaged(text)),
-        ("not a database", damaged(text)),
-        ("locked", _BUSY),
-        ("busy", _BUSY),
+        ("malformed|decode|not a database", damaged(text)),
+        ("locked|busy", _BUSY),
         ("readonly", "the index cannot be written (read-only file or folder)"),
         (
             "unable to open",
@@ -229,7 +226,7 @@ def _explained(error: sqlite3.Error) -> str:
         ("full", "the disk is full"),
         ("I/O error", f"the disk cannot be written or read ({text})"),
     ):
-        if part in text:
+        if re.search(part, text):
             return explanation
     return text
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from dedup.model.urls import bounded_url, host_of, valid
 
@@ -97,3 +99,20 @@ class Sighting:
         if (url, title, redirects) == (self.url, self.title, self.redirects):
             return self
         return replace(self, url=url, title=title, redirects=redirects)
+
+
+class PageToRecord(NamedTuple):
+    """A page to be judged and recorded; *page* is stored with its row, for `Index.page_of`.
+
+    A page that repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no
+    row, and it can be asked about again when the row that its standing names is settled.  What
+    *is_restored* is kept, whatever it repeats.  *siblings* are the rows of the same response, where that
+    was requested by the URL of the page: if another request of this run gave it before, it is `updated`,
+    or else `unchanged` and dropped.
+    """
+
+    sighting: Sighting
+    page: bytes = b""
+    is_restored: bool = False
+    siblings: Collection[int] | None = None
+    wait_for: Collection[int] = ()

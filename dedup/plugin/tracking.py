@@ -19,8 +19,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 from scrapy.http import Response
 
 from dedup.index.index import Detector
-from dedup.index.known import PageToRecord
-from dedup.model.fingerprint import Sighting
+from dedup.model.fingerprint import PageToRecord, Sighting
 from dedup.model.verdict import Verdict
 from dedup.reading.noise import GapSet, SiteLists
 from dedup.reading.page import Page

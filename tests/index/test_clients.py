@@ -17,8 +17,7 @@ import pytest
 from dedup import DedupConfig, MemoryIndex, Page, PostgresIndex, SQLiteIndex, Verdict, fingerprint
 from dedup.index import Index, Row, ledger
 from dedup.index.index import open_index
-from dedup.index.known import PageToRecord
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import Fingerprint, PageToRecord
 from dedup.model.marks import SAYINGS, Exceptions, Said
 from dedup.model.verdict import Outcome
 from dedup.rule.match import match

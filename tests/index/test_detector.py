@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict, compare, fingerprint
 from dedup.index import Index, Sighting
-from dedup.index.known import PageToRecord
+from dedup.model.fingerprint import PageToRecord
 from dedup.model.hashes import Hashes, hashes_of, mixed
 from dedup.model.verdict import UNDONE
 from dedup.native._pages import similarity

@@ -5,7 +5,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict, fingerprint
 from dedup.index import Index, Run
-from dedup.index.known import PageToRecord
+from dedup.model.fingerprint import PageToRecord
 from dedup.model.urls import url_key
 from dedup.model.verdict import DRY_RUN, Outcome
 from tests.index.conftest import ON_BOTH

@@ -18,7 +18,7 @@ import pytest
 from scrapy.crawler import Crawler as ScrapyCrawler
 
 from dedup import PostgresIndex
-from dedup.index.server import Entry, Server
+from dedup.index.server import _APPEND, Server
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome
 from tests.crawls.test_server_away import CONTENTS, UNIQUE, begun, delivered, wait_for_rows
@@ -233,16 +233,16 @@ class StopsUnderTheLock:
 
     @classmethod
     def from_crawler(cls, crawler: ScrapyCrawler) -> StopsUnderTheLock:
-        append, flag = Server.append, Path(crawler.settings["STOP"])
+        execute, flag = Server.execute, Path(crawler.settings["STOP"])
 
-        def stop(log: Server, does: bytes, *, rows: int) -> Entry:
-            if flag.exists():
+        def stop(server: Server, text: str, *values: Any) -> Any:
+            if text == _APPEND and flag.exists():
                 flag.unlink()
                 # To this thread: another one may be slow to take it, and this one would go on.
                 signal.pthread_kill(get_ident(), signal.SIGSTOP)
-            return append(log, does, rows=rows)
+            return execute(server, text, *values)
 
-        Server.append = stop  # type: ignore[method-assign, assignment]
+        Server.execute = stop  # type: ignore[method-assign, assignment]
         return cls()
 
 

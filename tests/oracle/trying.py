@@ -9,9 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from dedup.index import Sighting
-from dedup.index.known import Known, PageToRecord
+from dedup.index.known import Known
 from dedup.index.ledger import Ledger, Runs
 from dedup.index.store import Store
+from dedup.model.fingerprint import PageToRecord
 from dedup.model.verdict import Reason, Standing, Verdict
 from dedup.plugin.crawl_index import PendingRows
 from dedup.prints.fingerprinter import DedupConfig

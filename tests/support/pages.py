@@ -9,8 +9,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Page, Verdict
 from dedup.index import Index, Row, Run, Sighting
-from dedup.index.known import PageToRecord
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import Fingerprint, PageToRecord
 from dedup.model.verdict import Glance, Outcome
 from dedup.prints.fingerprinter import RECIPE_VERSION
 from dedup.reading.page import sighting_of
