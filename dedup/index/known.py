@@ -15,26 +15,15 @@ from sys import maxsize
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dedup.index import rows as sql
 from dedup.index.notes import OF_RULES, REMOVED, UrlRules, answers
-from dedup.index.rows import (
-    IS_PENDING,
-    IS_WANTED_BACK,
-    LAST_RUN,
-    MET_AGAIN,
-    STANDS,
-    Group,
-    Note,
-    Pool,
-    numbers,
-    of_dry_runs,
-)
+from dedup.index.rows import LAST_RUN, MET_AGAIN, STANDS, Note, Pool, numbers, of_dry_runs
 from dedup.index.store import IN_RANGE, Store
 from dedup.model.fingerprint import Fingerprint, PageToRecord
 from dedup.model.urls import url_key, with_or_without_www
 from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
-from dedup.prints.fingerprinter import DedupConfig, Sampled, positions, sampled
+from dedup.prints.fingerprinter import DedupConfig, Sampled, Shingles, positions, sampled
 from dedup.rule.decide import Past
 from dedup.rule.match import Counted, Flags, SiteContext, is_common, nearness, told_by
 from dedup.urls.rule import is_one_address
@@ -50,52 +39,6 @@ _VISITS = 5  # what one of so many last visits showed is no news
 # 280 a page are new, so 34 MB at most; and at most 13 KB for a page of any size.
 SPAN = 10_000
 
-Tallies = NDArray[np.uint16]
-
-
-@dataclass(slots=True)
-class Shingles:
-    """For each shingle that was sampled, each pair, number and title, how many of some pages have it.
-
-    Of its parts each is at least twice as large as the next.
-    """
-
-    pages: int = 0
-    _parts: list[tuple[Sampled, Tallies]] = field(default_factory=list)
-    _new: list[Sampled] = field(default_factory=list)
-
-    def add(self, told: bytes) -> None:
-        """Count one more page, by what it has `told_by` it."""
-        self.pages += 1
-        self._new.append(sampled(told))
-
-    def counts(self, hashes: Sampled) -> Tallies:
-        """Return on how many pages each of *hashes* is."""
-        self._settle()
-        counts = np.zeros(len(hashes), np.uint16)
-        for known, counted in self._parts:
-            found = positions(hashes, known)
-            counts += np.where(found >= 0, counted[found], 0).astype(np.uint16)
-        return counts
-
-    def _settle(self) -> None:
-        if not self._new:
-            return
-        hashes = np.sort(np.concatenate(self._new))  # by itself it is much faster than with its places
-        self._new.clear()
-        self._parts.append(_summed(hashes, np.ones(len(hashes), np.uint16)))
-        while len(self._parts) > 1 and len(self._parts[-2][0]) < 2 * len(self._parts[-1][0]):
-            newer, older = self._parts.pop(), self._parts.pop()
-            hashes = np.concatenate((older[0], newer[0]))
-            self._parts.append(_summed(hashes, np.concatenate((older[1], newer[1]))))
-
-
-def _summed(hashes: Sampled, counts: Tallies) -> tuple[Sampled, Tallies]:
-    order = hashes.argsort(kind="stable")
-    hashes, counts = hashes[order], counts[order]
-    starts = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1])))
-    return hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16)
-
 
 class _Pages(NamedTuple):
     run: int
@@ -110,7 +53,7 @@ class Sites:
     def __init__(self, store: Store, before: int = maxsize) -> None:
         self._store, self.before = store, before
         self._last = 0
-        self.spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
+        self.spans: dict[int, dict[tuple[sql.Group, str], dict[_Pages, Shingles]]] = {}
         self._pending: set[int] = set()
 
     def renew(self) -> None:
@@ -118,7 +61,9 @@ class Sites:
         last, before = self._store.last(), self.before
         oldest = _oldest(min(last, before))
         self.spans = {number: span for number, span in self.spans.items() if number >= oldest}
-        found = self._store.fetch(f"SELECT p.id FROM pages p WHERE {IS_PENDING} AND p.id < ?", (before,))
+        found = self._store.fetch(
+            f"SELECT p.id FROM pages p WHERE {sql.IS_PENDING} AND p.id < ?", (before,)
+        )
         pending = {row for (row,) in found}
         again = [row for row in self._pending - pending if _span(row) >= oldest]
         after, self._last = max(self._last, oldest * SPAN - 1), min(last, before - 1)
@@ -139,7 +84,7 @@ class Site(SiteContext):
     """
 
     sites: Sites
-    group: Group
+    group: sql.Group
     hosts: tuple[str, ...]
     runs: frozenset[int] | None
     dry_runs: frozenset[int]
@@ -230,7 +175,7 @@ class Facts:
 
     def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
-        return bool(self._store.fetch(f"SELECT 1 FROM pages p WHERE {IS_WANTED_BACK} LIMIT 1"))
+        return bool(self._store.fetch(f"SELECT 1 FROM pages p WHERE {sql.IS_WANTED_BACK} LIMIT 1"))
 
     def has_visited(self, runs: Collection[int]) -> bool:
         """Return whether one of *runs* has visited any host."""
@@ -568,5 +513,5 @@ class Known(Past):
         """Return the rows of the same identity that somebody wants back."""
         if not self.facts.has_restored():
             return []
-        rows = self.store.rows(f"p.scope = ? AND {IS_WANTED_BACK}", self._scope)
+        rows = self.store.rows(f"p.scope = ? AND {sql.IS_WANTED_BACK}", self._scope)
         return [row for row in rows if row.sighting.identity == self.sighting.identity]

@@ -32,7 +32,7 @@ _APART, _TOGETHER = "marks.apart", 200
 _TRIES = 2  # so often somebody asks without a lock before others have to wait
 _DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"  # and its page stands
 _ANYWHERE = DedupConfig(scope="global")  # where it does not matter by which rules a page is judged
-# The open rows of a run, of which few rows are open, and all its rows.
+# The open rows of a run: few rows are open.
 PENDING_OF_RUN = f"{IS_PENDING} AND +p.run = ?"
 _UNSEEN = (
     "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id AND r.time >= ? "

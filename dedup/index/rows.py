@@ -69,8 +69,7 @@ def _all(kind: Kind, names: str) -> dict[str, Kind]:
 
 
 class Reader:
-    """What a SELECT of *columns* from *tables* gives, and what is *made* of it; in errors *noun* has the
-    first column."""
+    """What a SELECT of *columns* from *tables* gives, and is *made* of it; *noun* has the first one."""
 
     def __init__(self, noun: str, columns: Columns, tables: str, made: Callable[..., Any]) -> None:
         self._noun, self._made = noun, made

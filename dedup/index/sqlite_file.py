@@ -45,14 +45,11 @@ class Damaged(Exception):  # noqa: N818 - it says what is the matter
     """Something in the file is not what was written there; `SQLiteFile` says it with the path."""
 
 
-# What tells a kind of file from all others, its version, and the statements that make it.
-Schema = tuple[int, int, Sequence[str]]
-
-
 class SQLiteFile:
     """The file *path*, made if there is none with *create*; without a path it is in memory.
 
-    Raises `IndexUnavailable` for a file of another *schema*, and leaves it alone.  With *read_only*
+    Raises `IndexUnavailable` for a file of another *schema*, and leaves it alone: a number that no other
+    kind of file has, a version, and the statements that make it.  With *read_only*
     nothing is changed whatever happens.  *ended* is called after each transaction, with whether it was
     undone.
     """
@@ -62,7 +59,7 @@ class SQLiteFile:
     def __init__(
         self,
         path: str | PathLike[str] | None,
-        schema: Schema,
+        schema: tuple[int, int, Sequence[str]],
         *,
         timeout: float = BUSY_TIMEOUT,
         create: bool = True,

@@ -76,6 +76,7 @@ SAMPLED_BYTES = 4
 MOST_OF_SITE = 1024  # so many of a page, the smallest, tell a site: it must not grow with the pages
 
 Sampled = NDArray[np.uint32]
+Tallies = NDArray[np.uint16]
 
 
 def of_site(sample: bytes) -> bytes:
@@ -95,6 +96,50 @@ def positions(hashes: Sampled, among: Sampled) -> NDArray[np.intp]:
     found = among.searchsorted(hashes)
     found[found == len(among)] = 0
     return np.where(among[found] == hashes, found, -1)
+
+
+@dataclass(slots=True)
+class Shingles:
+    """For each shingle that was sampled, each pair, number and title, how many of some pages have it.
+
+    Of its parts each is at least twice as large as the next.
+    """
+
+    pages: int = 0
+    _parts: list[tuple[Sampled, Tallies]] = field(default_factory=list)
+    _new: list[Sampled] = field(default_factory=list)
+
+    def add(self, told: bytes) -> None:
+        """Count one more page, by what it has `told_by` it."""
+        self.pages += 1
+        self._new.append(sampled(told))
+
+    def counts(self, hashes: Sampled) -> Tallies:
+        """Return on how many pages each of *hashes* is."""
+        self._settle()
+        counts = np.zeros(len(hashes), np.uint16)
+        for known, counted in self._parts:
+            found = positions(hashes, known)
+            counts += np.where(found >= 0, counted[found], 0).astype(np.uint16)
+        return counts
+
+    def _settle(self) -> None:
+        if not self._new:
+            return
+        hashes = np.sort(np.concatenate(self._new))  # by itself it is much faster than with its places
+        self._new.clear()
+        self._parts.append(_summed(hashes, np.ones(len(hashes), np.uint16)))
+        while len(self._parts) > 1 and len(self._parts[-2][0]) < 2 * len(self._parts[-1][0]):
+            newer, older = self._parts.pop(), self._parts.pop()
+            hashes = np.concatenate((older[0], newer[0]))
+            self._parts.append(_summed(hashes, np.concatenate((older[1], newer[1]))))
+
+
+def _summed(hashes: Sampled, counts: Tallies) -> tuple[Sampled, Tallies]:
+    order = hashes.argsort(kind="stable")
+    hashes, counts = hashes[order], counts[order]
+    starts = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1])))
+    return hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16)
 
 
 def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sampled]:
