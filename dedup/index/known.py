@@ -61,10 +61,8 @@ class Sites:
         last, before = self._store.last(), self.before
         oldest = _oldest(min(last, before))
         self.spans = {number: span for number, span in self.spans.items() if number >= oldest}
-        found = self._store.fetch(
-            f"SELECT p.id FROM pages p WHERE {sql.IS_PENDING} AND p.id < ?", (before,)
-        )
-        pending = {row for (row,) in found}
+        asked = f"SELECT p.id FROM pages p WHERE {sql.IS_PENDING} AND p.id < ?"
+        pending = {row for (row,) in self._store.fetch(asked, (before,))}
         again = [row for row in self._pending - pending if _span(row) >= oldest]
         after, self._last = max(self._last, oldest * SPAN - 1), min(last, before - 1)
         self._pending = pending

@@ -49,9 +49,8 @@ class SQLiteFile:
     """The file *path*, made if there is none with *create*; without a path it is in memory.
 
     Raises `IndexUnavailable` for a file of another *schema*, and leaves it alone: a number that no other
-    kind of file has, a version, and the statements that make it.  With *read_only*
-    nothing is changed whatever happens.  *ended* is called after each transaction, with whether it was
-    undone.
+    kind of file has, a version, and the statements that make it.  With *read_only* nothing is changed
+    whatever happens.  *ended* is called after each transaction, with whether it was undone.
     """
 
     busy: type[IndexUnavailable] = IndexUnavailable

@@ -13,16 +13,7 @@ from parsel import Selector
 
 from dedup import Detector, MemoryIndex, Page, Reason, compare, fingerprint
 from dedup.reading import markup
-from dedup.reading.markup import (
-    FALLBACKS,
-    MAX_ATTRIBUTES,
-    MAX_DEPTH,
-    MIN_FALLBACK_WORDS,
-    MIN_SHOWN_WORDS,
-    Excess,
-    decode,
-    encoding_of,
-)
+from dedup.reading.markup import MAX_ATTRIBUTES, MAX_DEPTH, Excess, decode, encoding_of
 from dedup.reading.tokens import normalized, tokens
 from tests.support.crawling import bounds
 from tests.support.pages import text
@@ -395,13 +386,13 @@ def notice(tag: str, words: int) -> str:
     return f"<{tag}>{'enable ' * words}</{tag}>"
 
 
-@pytest.mark.parametrize("tag", sorted(FALLBACKS))
+@pytest.mark.parametrize("tag", sorted(markup.FALLBACKS))
 def test_a_fallback_is_text_beside_text_if_it_is_more_than_a_notice(tag: str) -> None:
-    shown = "<p>" + "word " * MIN_SHOWN_WORDS
-    assert "enable" not in Page.from_html(shown + notice(tag, MIN_FALLBACK_WORDS - 1)).text
-    assert Page.from_html(shown + notice(tag, MIN_FALLBACK_WORDS)).text.split()[-1] == "enable"
-    little = "<p>" + "word " * (MIN_SHOWN_WORDS - 1)
-    assert "enable" not in Page.from_html(little + notice(tag, MIN_FALLBACK_WORDS)).text
+    shown = "<p>" + "word " * markup.MIN_SHOWN_WORDS
+    assert "enable" not in Page.from_html(shown + notice(tag, markup.MIN_FALLBACK_WORDS - 1)).text
+    assert Page.from_html(shown + notice(tag, markup.MIN_FALLBACK_WORDS)).text.split()[-1] == "enable"
+    little = "<p>" + "word " * (markup.MIN_SHOWN_WORDS - 1)
+    assert "enable" not in Page.from_html(little + notice(tag, markup.MIN_FALLBACK_WORDS)).text
 
 
 @pytest.mark.parametrize("words", [8, 38, 60])
