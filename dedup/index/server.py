@@ -19,7 +19,7 @@ import os
 import tempfile
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
@@ -552,9 +552,11 @@ class Replica(Store):
             pass
 
     def _change(self, name: str, values: Any) -> Any:
-        assert self._does is not None, "nothing is changed outside of a transaction"
-        self._does.append((name, values))
-        return None if self._is_beside else super()._change(name, values)
+        # Outside of a transaction it is one of its own.
+        with self.transaction(writing=True) if self._does is None else nullcontext():
+            assert self._does is not None
+            self._does.append((name, values))
+            return None if self._is_beside else super()._change(name, values)
 
     @property
     def is_shared(self) -> bool:
