@@ -261,6 +261,9 @@ class _Case:
         if self.config.unchanged == "drop" or self.past.is_restored:
             return None
         rivals = sorted(self.past.rivals(canonical), key=partial(nearness, self.page))
+        # What changed while it was crawled was kept although another request had given its text before.
+        shown = (one for one in self.past.versions if not one.is_own and one.shows(self.page))
+        rivals += (one.canonical for one in shown if one.canonical)
         for rival in (*rivals, *self._now_equal(canonical)):
             matched, standing = self._match(rival), self._standing(rival)
             if matched.is_duplicate and standing and not standing.is_elsewhere:
