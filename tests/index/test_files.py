@@ -13,7 +13,6 @@ from dedup.index import rows, search
 from dedup.index.index import open_index
 from dedup.index.search import BlockIndex
 from dedup.index.sqlite_file import check_file, file_system
-from dedup.model.address import scheme_of
 from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable, printable
 from dedup.prints import fingerprinter
 from dedup.prints.fingerprinter import RECIPE_VERSION
@@ -211,11 +210,6 @@ def test_the_address_of_a_server_is_no_file_of_that_name(place: str, tmp_path: P
     with pytest.raises(ConfigError) as setting:
         DedupSettings(index=place)
     assert "secret" not in str(setting.value)
-
-
-@pytest.mark.parametrize("place", ["pages.db", "C:/crawls/pages.db", "C:\\pages.db", "a:b.db", "./x:/y"])
-def test_paths_are_no_addresses(place: str) -> None:
-    assert scheme_of(place) == ""
 
 
 def test_it_is_on_no_disk_and_shares_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,8 +139,7 @@ def test_a_run_whose_files_are_all_stored_has_lost_nothing(index: Index) -> None
 def test_a_version_that_this_crawl_met_again_stands_beside_a_new_one(index: Index) -> None:
     def asked(run: Run, url: str, content: str) -> Verdict:
         seen = sighting(fingerprint(page(content)), url, run=run, config=CONFIG)
-        asked = PageToRecord(seen, siblings=set())
-        return index.ledger.find_or_add([asked], CONFIG, confirmed=True)[0]
+        return index.ledger.find_or_add([PageToRecord(seen, siblings=set())], CONFIG, confirmed=True)[0]
 
     first = index.runs.begin("spider")
     old = number(asked(first, "http://a/", text(1)))

@@ -20,6 +20,7 @@ def broken(seeds: range, fault: str = "") -> Iterator[tuple[int, list[Violation]
 
 
 SLOW, NIGHTLY = pytest.mark.slow, [pytest.mark.slow, pytest.mark.nightly]
+ONCE_BROKEN = 593, 3055, 40056, 40236, 60061, 91025
 
 
 @pytest.mark.parametrize(
@@ -29,10 +30,7 @@ SLOW, NIGHTLY = pytest.mark.slow, [pytest.mark.slow, pytest.mark.nightly]
         range(4, 8),
         pytest.param(range(8, 24), marks=SLOW),
         pytest.param(range(24, HISTORIES), marks=NIGHTLY),
-        *(
-            pytest.param(range(one, one + 1), marks=SLOW)
-            for one in (593, 3055, 40056, 40236, 60061, 91025)
-        ),
+        *(pytest.param(range(one, one + 1), marks=SLOW) for one in ONCE_BROKEN),
     ],
     ids=str,
 )
