@@ -187,7 +187,7 @@ class Ledger:
         """Record that pending *rows* were kept to the end; raises `NoSuchRow` after all others are."""
         with self._store.transaction(writing=True, beside=True):
             which, was = f"p.id {AMONG} AND {LONE}", Outcome.PENDING  # nearly all
-            if self._store.settle(Outcome.CONFIRMED, which, json.dumps(rows), was=was) == len(rows):
+            if self._store.settle(Outcome.CONFIRMED, which, str([*rows]), was=was) == len(rows):
                 return
         with self._store.transaction(writing=True):
             found = self._store.rows_of(rows)
@@ -203,7 +203,7 @@ class Ledger:
         is_any, count = False, 0
         with self._store.transaction(writing=True):
             which = f"p.id {AMONG} AND p.kept AND {IS_THERE}"
-            for row in self._store.rows(which, json.dumps(rows)):
+            for row in self._store.rows(which, str([*rows])):
                 count += 1
                 self._withdraw(row, Outcome.RELEASED)
                 if row.outcome is Outcome.CONFIRMED:
@@ -315,7 +315,7 @@ class Ledger:
 
         Those are all of *url* in canonical form, of *run*, or *rows*, in their order.
         """
-        which, values = _of(url, run) or (f"p.id {AMONG}", (json.dumps([*rows]),))
+        which, values = _of(url, run) or (f"p.id {AMONG}", (str([*rows]),))
         with self._store.transaction(writing=True):
             found = self._store.rows(f"{which} AND NOT p.kept", *values)
             dropped = [row for row in found if row.outcome.counts]

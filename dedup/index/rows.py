@@ -229,7 +229,7 @@ OF_URL = (
 LISTED = "p.scope = :scope AND p.listed"
 OF_TITLE = "substr(p.traits, 9, 4)"
 """What `title_in` returns for the traits of a row."""
-AMONG = "IN (SELECT value FROM json_each(?))"
+AMONG = "IN (SELECT value FROM json_each(?))"  # a list of numbers, as Python writes it, is JSON
 
 
 def numbers(values: Iterable[int]) -> str:

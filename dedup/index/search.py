@@ -16,7 +16,6 @@ What is held of an index can be made anew from its rows at any time, and follows
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -139,7 +138,7 @@ class Lists:
         held = self._sketches
         if missing := [row for row in rows if row not in held]:
             text = f"SELECT id, sketch FROM pages WHERE id {AMONG}"
-            held.update(self.connection.execute(text, (json.dumps(missing),)))
+            held.update(self.connection.execute(text, (str(missing),)))
         return [held[row] for row in rows]
 
     def newest(self, scope: int, simhashes: Collection[int], pool: Pool) -> Iterator[int]:
@@ -213,7 +212,7 @@ class Search:
         self.connection, self.lists, self.scope = lists.connection, lists, scope
         self.page, self.pool, self.config = page, pool, config
         self._seen: set[int] = set()
-        self._given: dict[str, object] = {"scope": scope, "without": json.dumps([*pool.without])}
+        self._given: dict[str, object] = {"scope": scope, "without": str([*pool.without])}
         self._in_pool = f"{LISTED} AND {of_dry_runs(pool.dry_runs)}"
         if pool.without:
             self._in_pool += " AND p.id NOT IN (SELECT value FROM json_each(:without))"
@@ -256,7 +255,7 @@ class Search:
     def _read(self, rows: Sequence[int], looked_at: int) -> Candidates:
         """Return the canonicals *rows*; *looked_at* are also those that were left out."""
         text = f"{ROWS.select}WHERE p.id {AMONG}"
-        stored = self.connection.execute(text, (json.dumps(rows),)) if rows else ()
+        stored = self.connection.execute(text, (str([*rows]),)) if rows else ()
         found = [ROWS.read(row).as_canonical() for row in stored]
         return Candidates(sorted(found, key=lambda one: rule.nearness(self.page, one)), looked_at)
 
@@ -334,7 +333,7 @@ class Search:
 
 def as_json(simhashes: Hashes) -> str:
     """Return *simhashes* as they stand in the file, for ``json_each``."""
-    return json.dumps(simhashes.view(np.int64).tolist())
+    return str(simhashes.view(np.int64).tolist())
 
 
 SCHEMA_VERSION = 3

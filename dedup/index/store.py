@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 import uuid
@@ -106,7 +105,7 @@ class Store(SQLiteFile):
         still = f" AND p.outcome = '{was}'" if was else ""
         found = self.fetch(f"SELECT p.id FROM pages p WHERE {where}{still}", values)
         if found:  # by their numbers: where that is done again other rows may be there by then
-            self._change("settle", (outcome, json.dumps([row for (row,) in found]), was))
+            self._change("settle", (outcome, str([row for (row,) in found]), was))
         return len(found)
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
@@ -162,7 +161,7 @@ class Store(SQLiteFile):
 
     def rows_of(self, numbers: Sequence[int]) -> list[Row]:
         """Return the rows of those numbers that there are, in their order."""
-        return list(self.rows(f"p.id {AMONG}", json.dumps(numbers)))
+        return list(self.rows(f"p.id {AMONG}", str([*numbers])))
 
     def row(self, number: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
@@ -204,7 +203,7 @@ class Store(SQLiteFile):
         text = f"{texts.select}WHERE {TELLS_OF_SITE} AND p.id {{}} ORDER BY p.id"
         with self.errors():
             if again:
-                found = self.connection.execute(text.format(AMONG), (json.dumps([*again]),))
+                found = self.connection.execute(text.format(AMONG), (str([*again]),))
                 yield from map(texts.read, found)
             yield from map(texts.read, self.connection.execute(text.format("> ?"), (after,)))
 
@@ -269,7 +268,7 @@ class Store(SQLiteFile):
         """Return the stored pages of *rows*, by the row."""
         text = f"SELECT row, CAST(page AS BLOB) FROM stored_pages WHERE row {AMONG}"
         with self.errors():
-            return dict(self._of_pages(text, json.dumps(rows)))
+            return dict(self._of_pages(text, str([*rows])))
 
     def stored(self, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Yield those of *pairs* of rows of which both have stored pages."""
@@ -286,7 +285,7 @@ class Store(SQLiteFile):
 
     def remove_pages(self, rows: Sequence[int]) -> None:
         """Remove the stored pages of *rows*."""
-        self._of_pages(f"DELETE FROM stored_pages WHERE row {AMONG}", json.dumps(rows))
+        self._of_pages(f"DELETE FROM stored_pages WHERE row {AMONG}", str([*rows]))
 
     def _of_pages(self, text: str, *values: Any) -> Any:
         return self.connection.execute(text, values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import dataclass, field, fields
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +154,7 @@ def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sam
 # its longest pages.
 MOST_PAIRS = 1024
 MOST_TITLED = 16  # so many words of a title are known, each with one of its pairs
-_HALF, _IS_MARKED = np.uint64(32), 1
+_IS_MARKED = 1
 
 
 def words_and_numbers(pairs: bytes) -> tuple[bytes, bytes]:
@@ -196,11 +195,11 @@ def titled_of(words: Hashes, lowest: bytes) -> bytes:
 
     The last bit of a word is set if it has no pairs but those of the title, as in a heading.
     """
-    others, own = np.split(sampled(lowest), 2)
-    is_own = others == _NO_PAIR
-    marked = words >> _HALF & ~np.uint64(1) | is_own
-    found = zip(marked.tolist(), np.where(is_own, own, others).tolist(), strict=True)
-    both = array("I", chain.from_iterable(one for one in found if one[1] != _NO_PAIR))
+    pairs, both = sampled(lowest).tolist(), array("I")
+    for word, other, own in zip(words.tolist(), pairs, pairs[len(words) :], strict=False):
+        if min(other, own) < _NO_PAIR:
+            is_own = other == _NO_PAIR
+            both.extend((word >> 32 & ~1 | is_own, own if is_own else other))
     return both.tobytes()
 
 
