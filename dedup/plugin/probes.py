@@ -13,6 +13,7 @@ from time import monotonic
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import numpy as np
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
@@ -21,7 +22,7 @@ from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.index.rows import OF_URL
 from dedup.model.errors import counted, printable
 from dedup.model.fingerprint import Fingerprint, Sighting
-from dedup.model.hashes import digest
+from dedup.model.hashes import Hashes, digest
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Row, Verdict
 from dedup.plugin.crawl_index import CrawlIndex, Settler
@@ -136,6 +137,7 @@ class _Host:
     # Pages on which nothing else has moved at once.
     still: deque[_Met] = field(default_factory=lambda: deque(maxlen=2 * _PATIENCE))
     kinds: list[_Kind] = field(default_factory=list)
+    structures: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
     is_closed: bool = False
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
@@ -150,14 +152,15 @@ class _Host:
 
     def kind_of(self, language: str, structure: int) -> _Kind:
         """Return the kind of a page, which is one more of it."""
-        for found in self.kinds:  # for each page, so in the way that takes least time
-            if (structure ^ found.structure).bit_count() < _OTHER_KIND and language == found.language:
-                break
-        else:
-            found = _Kind(language, structure)
-            self.kinds += [found] if len(self.kinds) < MOST_REMEMBERED else []
-        found.pages += 1
-        return found
+        if len(self.structures) < len(self.kinds):  # all at once: there may be hundreds for each page
+            self.structures = np.fromiter((one.structure for one in self.kinds), np.uint64)
+        near = np.bitwise_count(self.structures ^ np.uint64(structure)) < _OTHER_KIND
+        found = (self.kinds[place] for place in near.nonzero()[0])
+        if (kind := next((one for one in found if one.language == language), None)) is None:
+            kind = _Kind(language, structure)
+            self.kinds += [kind] if len(self.kinds) < MOST_REMEMBERED else []
+        kind.pages += 1
+        return kind
 
     def seen(self, gaps: GapSet) -> int:
         """Return on how many pages earlier crawls saw each of *gaps* move, 0 where one has stayed."""
