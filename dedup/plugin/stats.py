@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -73,6 +73,7 @@ class CrawlStats:
         self._crawler = crawler
         self._given: set[str] = set()
         self._elsewhere: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
 
     @cached_property
     def _increase(self) -> Any:  # looked up once: each time Scrapy would wrap it
@@ -89,10 +90,12 @@ class CrawlStats:
         try:
             return call(*args, **kwargs)
         finally:
-            self.add(f"seconds/{step}", thread_time() - begin)
+            self._seconds[step] += thread_time() - begin
 
     def own(self) -> dict[str, int]:
-        """Return all counts, whole numbers, by their names without ``dedup/``."""
+        """Return all counts, whole numbers, by their names without ``dedup/``; tell of all seconds."""
+        for step in [*self._seconds]:
+            self.add(f"seconds/{step}", self._seconds.pop(step))
         assert self._crawler.stats is not None
         stats: dict[str, Any] = self._crawler.stats.get_stats()
         return {name[6:]: int(value) for name, value in stats.items() if name.startswith("dedup/")}
