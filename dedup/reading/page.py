@@ -60,7 +60,9 @@ def _text_of(root: Any, reading: Reading) -> str:
     if root is None or (shown := rough_words(text[:_BEGINNING])) < MIN_SHOWN_WORDS:
         return text
     unread = _unread(root) if shown < _FULL_PAGE else reading.told
-    parts = chain.from_iterable(_STOP.split(decoded(part)) for part in unread)
+    # Nothing becomes longer when it is decoded.
+    some = (decoded(part) for part in unread if len(part) >= 2 * LONG_TEXT)
+    parts = chain.from_iterable(map(_STOP.split, some))
     long_parts = [part for part in parts if is_long(part, LONG_TEXT)]
     words = " ".join(own_words(long_parts, text)) if long_parts else ""
     return f"{text}\n{words}" if words else text
