@@ -241,7 +241,10 @@ class Known(Past):
     @cached_property
     def _latest(self) -> list[Row]:
         """The latest rows of the same identity, as many as are mostly enough."""
-        return list(self._rows(STANDS, order=LAST_RUN, limit=_FEW))
+        # Mostly there is none, and to ask for whole rows takes longer.
+        of_it = f"SELECT 1 FROM pages p WHERE {self._same} LIMIT 1"
+        is_any = self.store.fetch(of_it, (self._scope, self._name))
+        return list(self._rows(STANDS, order=LAST_RUN, limit=_FEW)) if is_any else []
 
     # Own versions
 
