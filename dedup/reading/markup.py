@@ -173,10 +173,13 @@ def _may_have_long_tag(markup: bytes) -> bool:
     """
     for quoted in _QUOTED:
         markup = quoted.sub(lambda found: found[0].replace(b">", b" "), markup)
-    parts = markup.split(b">")
-    if max(map(len, parts)) <= _LONG_TAG:  # as of nearly all pages
+    begin = end = 0
+    while end >= 0 and len(markup) - begin > _LONG_TAG:  # of nearly all pages to their ends
+        end = markup.rfind(b">", begin, begin + _LONG_TAG + 1)
+        begin = end + 1
+    if end >= 0:
         return False
-    long_parts = (part for part in parts if len(part) > _LONG_TAG)
+    long_parts = (part for part in markup.split(b">") if len(part) > _LONG_TAG)
     return any(_TAG.search(part, 0, len(part) - _LONG_TAG + 1) for part in long_parts)
 
 
