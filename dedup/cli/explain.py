@@ -30,6 +30,7 @@ from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, judged_part
 from dedup.report import explanation as why
 from dedup.report.diff import Compared, compared
+from dedup.report.losses import Place, losses_of
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
 
@@ -37,6 +38,7 @@ NO_COPY = 3  # the exit code if OTHER is no copy
 _MOST_ROWS = 10
 _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _PARTS = 20  # of a text that are lost
+_BESIDE = 40  # copies that tell what is a place
 _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_KEEP = "To keep it next time: dedup restore {}; others that differ so: dedup report --serve"
 _BY_KEY = ", or name the field that tells items apart in DEDUP_KEY_FIELDS"
@@ -170,7 +172,8 @@ def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_wh
     found = row.verdict if row.verdict.reason is Reason.NEAR_DUPLICATE else now
     lost = why.loss(found, page.words, texts)
     both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
-    _show_loss(lost + both, texts, reasons if is_kept else ())
+    places = _places(again, row) if is_kept and (now.lost or fields) else ()
+    _show_loss(lost + both, texts, reasons if is_kept else (), places)
     if is_kept and (holder := again.holder(row)):
         click.echo(f"  Of the other pages kept {holder}.")
     if is_kept and not row.verdict.kept and lost not in {"", "nothing"}:
@@ -178,8 +181,20 @@ def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_wh
         click.echo(f"  {_HOW_TO_KEEP.format(url)}{_BY_KEY * bool(fields)}.")
 
 
-def _show_loss(lost: str, texts: Compared | None, reasons: Iterable[str]) -> None:
-    """Print what is *lost*, the words where the *texts* are at hand, and what the rule says."""
+def _places(again: why.Again, row: Row) -> list[Place]:
+    """Return where the copy of *row* differs from its page kept, by copies seen shortly before or after."""
+    of_run, values = "p.run = ? AND NOT p.kept", (row.sighting.run, row.id)
+    beside = again.index.store.rows(of_run, *values, order="abs(p.id - ?), p.id", limit=_BESIDE)
+    here = (one for one in beside if one.sighting.host == row.sighting.host)
+    pairs = [(one.verdict.canonical, one.id) for one in here if one.verdict.canonical]
+    found = losses_of(again, [*again.index.store.stored(pairs)], pairs)
+    return [place for place in found.places if row.id in place.copies]
+
+
+def _show_loss(
+    lost: str, texts: Compared | None, reasons: Iterable[str], places: Iterable[Place] = ()
+) -> None:
+    """Print what is *lost*, the words where the *texts* are at hand, the *places*, and what the rule says."""
     parts = texts.lost_parts if texts else []
     if lost:
         click.echo(f"  loses    {lost}")
@@ -187,6 +202,9 @@ def _show_loss(lost: str, texts: Compared | None, reasons: Iterable[str]) -> Non
         click.secho(f"           {{+{printable(part, _LONGEST_PART)}+}}", fg="red")
     if len(parts) > _PARTS:
         click.echo(f"           and {len(parts) - _PARTS:,} more")
+    for place in places:
+        means = place.means.replace("these may be records", "it may be a record")
+        click.secho(f"  place    {place.shown}{means}", fg="red" if place.records else None)
     note = [why.ESTIMATED] * ("estimated" in lost) if texts else [_NO_TEXTS] * (lost != "nothing")
     for line in (*note, *reasons):
         click.echo(f"  {line}")

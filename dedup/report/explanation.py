@@ -36,7 +36,7 @@ _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 WOULD_DROP = "let through"
 # Why a page was kept beside another one, by what was found, in a few words and as a sentence.
-_BRIEFLY = dict.fromkeys((rule.LOST, rule.MUCH), "loses over {allowed} words")
+_BRIEFLY = dict.fromkeys((rule.LOST, rule.MUCH), "loses over {allowed}")
 _BRIEFLY |= {rule.SERIES: "of one series", rule.NEW_PAIRS: "says what is new"}
 _BRIEFLY |= {rule.NO_CANDIDATE: "too far: {bits} bits, {near} allowed"}
 _BESIDE = {
@@ -286,7 +286,7 @@ def briefly(found: Match, most: int, config: DedupConfig) -> str:
     is_far = bits > config.max_distance and more > rule.STRUCTURE_MAX_DISTANCE
     finding = rule.NO_CANDIDATE if is_far else found.finding
     told = _BRIEFLY.get(finding) or finding.replace("_", " ")
-    numbers = {"allowed": most, "bits": bits, "near": config.max_distance}
+    numbers = {"allowed": counted(most, "word"), "bits": bits, "near": config.max_distance}
     return "a copy" if found.is_duplicate else told.format(**numbers)
 
 
