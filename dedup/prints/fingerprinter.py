@@ -14,7 +14,7 @@ from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.hashes import Hashes, digest, hashes_of, murmur3
 from dedup.model.marks import MARKED, NO_EXCEPTIONS, Exceptions
 from dedup.model.urls import host_of
-from dedup.native._pages import MUTE, OF_NUMBERS, Content, spaced, structure
+from dedup.native._pages import MUTE, OF_CODES, OF_NUMBERS, Content, spaced, structure
 from dedup.reading import noise
 from dedup.reading import tokens as reading
 from dedup.reading.page import Page
@@ -162,6 +162,11 @@ def words_and_numbers(pairs: bytes) -> tuple[bytes, bytes]:
     told = sampled(pairs)
     has_number = told & np.uint32(OF_NUMBERS) != 0
     return told[~has_number].tobytes(), told[has_number].tobytes()
+
+
+def has_codes(pairs: bytes) -> bool:
+    """Return whether a date or a code is in one of *pairs*."""
+    return bool((sampled(pairs) & np.uint32(OF_CODES)).any())
 
 
 # Traits of a page are 32-bit hashes: those of its variant, its record and its title; how many words of

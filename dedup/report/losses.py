@@ -335,7 +335,7 @@ def _places(again: Again, pairs: Sequence[_Pair]) -> Iterator[Place]:
         told = {(*_NO_VALUE.sub("", said.words).split(),) for *_, said in here}
         tells = len(told) > 1 or any(said.is_other for *_, said in here)
         records = sorted({one.copy.id for one, gap, _ in here if tells and is_record(one, gap)})
-        name = noise.place_name(gaps) if is_place else ""
+        name = noise.place_name(_marked(gaps, pairs)) if is_place else ""
         shown, of_most = min((one[0] for one in same), key=len), 2 * len(records) >= len(copies)
         examples = [*chain(*(one[3] for one in same))][:EXAMPLES]
         yield Place(shown, host, copies, examples, name, says.get((host, name), ""), records * of_most)
@@ -382,9 +382,23 @@ def _chosen(
 
 def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
     """Return *best* and the gaps beside it: those between what stays in all lines of *pairs*."""
-    said = [*chain(*((*pair.found[best].before, *pair.found[best].lines) for pair in pairs))]
-    others = noise.gaps_among(best.place, said) if all(said) and not best.is_line else set()
-    return [best, *sorted(others - {best})]
+    sides = [(pair.found[best].before, pair.found[best].lines) for pair in pairs]
+    said = [*chain(*chain(*sides))]
+    among = noise.gaps_among(best.place, said) if all(said) and not best.is_line else set()
+    differ = (gap for gap in among if any([*map(gap.said, a)] != [*map(gap.said, b)] for a, b in sides))
+    return [best, *sorted({*differ} - {best})]
+
+
+def _marked(gaps: Sequence[Gap], pairs: Sequence[_Pair]) -> Sequence[Gap]:
+    """Return *gaps*, or where they are not all that differs in a line of *pairs*, all of that line.
+
+    A path names it by a class or an id, or the gaps are all that can be marked.
+    """
+    place, (whole, left) = gaps[0].place, (Gap(gaps[0].place), noise.Gaps(gaps, tries=True).leave_out)
+    phrases = [pair.found[gap] for pair in pairs for gap in gaps if gap in pair.found]
+    sides = ([left([Line(place, text) for text in one]).left for one in (a.before, a.lines)] for a in phrases)
+    is_all = gaps[0].is_line or all(kept == copy for kept, copy in sides)
+    return gaps if is_all or not whole.is_possible else [whole]
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
@@ -423,7 +437,9 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
         return printable(lost[0], _LONGEST)
     same = takewhile(lambda some: len(set(some)) == 1, zip(*map(str.split, own), strict=False))
     is_value = heading and all(re.fullmatch(r"[\W\d]*\d[\W\d]*", text) for text in own)
-    if (prefix := [some[0] for some in same]) and not is_value:
+    # What stands between two words need not be near to the begin of the line.
+    is_between = len(gaps) == 1 and not gaps[0].is_line and re.search(r"\w.*#.*\w", gaps[0].shown())
+    if (prefix := [some[0] for some in same]) and not is_value and not is_between:
         return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
     if _is_below_own(gaps[0]):
         return printable(re.sub(r"\d+(?:[.,:/-]\d+)*", "#", lost[0]), _LONGEST)

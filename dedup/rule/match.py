@@ -404,7 +404,8 @@ def _viewed(found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContex
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
     """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
 
-    For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
+    For a record, count the pairs that *kept* has not: each of its values may be known.  So does a date
+    or a code in the place of another one, under one title, tell of another show or part.  If both pages
     have the same title, ignore pairs with a number, except dates: counters change.  But where it is
     known what changes, that was left out, and a number tells the page from others: if it is new, or in
     the place of another one.
@@ -416,9 +417,12 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     if _is_record(kept, page, site, own) and is_changed(kept, page):
         return len(others) // prints.SAMPLED_BYTES
     words, numbers = prints.words_and_numbers(others)
-    if page.left_out and numbers and has_same_title(kept, page):
-        _, replaced = prints.words_and_numbers(other_pairs(page.traits, kept.traits))
-        if replaced or site.unknown(numbers).any():
+    if has_same_title(kept, page):
+        replaced = other_pairs(page.traits, kept.traits)
+        if not site.is_beside and prints.has_codes(others) and prints.has_codes(replaced):
+            return len(others) // prints.SAMPLED_BYTES
+        _, replaced = prints.words_and_numbers(replaced)
+        if page.left_out and numbers and (replaced or site.unknown(numbers).any()):
             return len(numbers) // prints.SAMPLED_BYTES
     # A title of many pages tells no two of them alike.
     is_named = found.finding == ELSEWHERE or title_in(page.traits) != prints.UNTITLED

@@ -195,8 +195,8 @@ def test_a_product_with_a_code_of_its_own_is_kept(code: str, kept: int) -> None:
 @pytest.mark.parametrize(
     ("title", "record", "kept"),
     [
-        ("Works", "stock N{}614", 28),
-        ("Works", "shown on 3 May 20{} by Ann", 28),
+        ("Works", "stock N{}614", 37),
+        ("Works", "shown on 3 May 20{} by Ann", 37),
         ("Works", "seen {} times", 1),
         ("Works {}", "seen {} times", 1),
     ],
@@ -325,6 +325,16 @@ def test_a_product_is_kept_in_each_colour_that_its_title_and_heading_name() -> N
     named = [(f"{name} {colour}", said) for name, said in coats for colour in colours]
     pages = [(name, shown.format(name, said)) for name, said in named]
     assert kept_among(texts(rng, 30), pages + pages) == [True] * 36 + [False] * 36
+
+
+@pytest.mark.parametrize("said", ["{} May 2027, in the hall", "with part 978313{}", "on 2027-05-{}, in the hall"])
+def test_a_show_is_kept_on_each_date_though_a_calendar_has_them_all(said: str) -> None:
+    rng, shown = Random(5), [said.format(day) for day in (10, 17, 24, 31)]
+    shows = [(words(rng, 2), words(rng, 150)) for _ in range(9)]
+    calendar = [("Calendar", "</p><p>".join(f"{one}: {name}" for name, _ in shows for one in shown))]
+    pages = [(name, f"{one}</p><p>{text}") for name, text in shows for one in shown]
+    views = [(name, f"{page}</p><p>printed 1 May 2026") for name, page in pages]
+    assert kept_among([*texts(rng, 30), *calendar], pages + views) == [True] * 36 + [False] * 36
 
 
 def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
