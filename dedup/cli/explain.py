@@ -171,18 +171,19 @@ def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_wh
     texts = again.compared(other, row)
     found = row.verdict if row.verdict.reason is Reason.NEAR_DUPLICATE else now
     lost = why.loss(found, page.words, texts)
-    both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
+    both = f" (estimated {now.lost or 0:,})" * bool(texts and 0 < texts.lost != now.lost and now.lost)
     places = _places(again, row) if is_kept and (now.lost or fields) else ()
     _show_loss(lost + both, texts, reasons if is_kept else (), places)
     if is_kept and (holder := again.holder(row)):
         click.echo(f"  Of the other pages kept {holder}.")
-    if is_kept and not row.verdict.kept and lost not in {"", "nothing"}:
+    is_dropped = not row.verdict.kept and row.outcome is not Outcome.RESTORED
+    if is_kept and is_dropped and lost not in {"", "nothing"}:
         url = quote(printable_url(row.sighting.url, MAX_URL))
         click.echo(f"  {_HOW_TO_KEEP.format(url)}{_BY_KEY * bool(fields)}.")
 
 
 def _places(again: why.Again, row: Row) -> list[Place]:
-    """Return where the copy of *row* differs from its page kept, by copies seen shortly before or after."""
+    """Return where the copy of *row* differs from its page kept, by the copies seen around it."""
     of_run, values = "p.run = ? AND NOT p.kept", (row.sighting.run, row.id)
     beside = again.index.store.rows(of_run, *values, order="abs(p.id - ?), p.id", limit=_BESIDE)
     here = (one for one in beside if one.sighting.host == row.sighting.host)
@@ -194,7 +195,7 @@ def _places(again: why.Again, row: Row) -> list[Place]:
 def _show_loss(
     lost: str, texts: Compared | None, reasons: Iterable[str], places: Iterable[Place] = ()
 ) -> None:
-    """Print what is *lost*, the words where the *texts* are at hand, the *places*, and what the rule says."""
+    """Print what is *lost*, the words where *texts* are at hand, the *places*, what the rule says."""
     parts = texts.lost_parts if texts else []
     if lost:
         click.echo(f"  loses    {lost}")
@@ -247,6 +248,8 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> None:
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
         most = again.most(own, how.finding)[0] if own else int(rule.allowed_words(page, config))
         what = "met after it" if row.id > last else why.briefly(how, most, config)
+        if how.finding == rule.NOT_ALIKE and texts and texts.told == "nothing":
+            what = "in another order"
         bits = ["-" if one is None else one for one in (how.content_distance, how.structure_distance)]
         click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*bits, lost, what, _named(row)))
     if len(near) > _MOST_ROWS:

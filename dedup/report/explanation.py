@@ -222,7 +222,7 @@ class Again:
             new = [pair for pair, of in told.items() if site.unknown(other_pairs(b"", of)).any()]
         there = nearest.sighting.fingerprint.traits
         lacks = new or [pair for pair, of in told.items() if other_pairs(there, of)]
-        where = "no page kept by then had" if new else "that page lacks, and it is short, as records are"
+        where = "no page kept by then had" if new else "that page lacks, as another record does"
         said = printable(", ".join(f"“{one} {other}”" for one, other in lacks[:_NEW]))
         return f"it had pairs of neighbouring words that {where}: {said}"
 

@@ -394,10 +394,13 @@ def _marked(gaps: Sequence[Gap], pairs: Sequence[_Pair]) -> Sequence[Gap]:
 
     A path names it by a class or an id, or the gaps are all that can be marked.
     """
-    place, (whole, left) = gaps[0].place, (Gap(gaps[0].place), noise.Gaps(gaps, tries=True).leave_out)
-    phrases = [pair.found[gap] for pair in pairs for gap in gaps if gap in pair.found]
-    sides = ([left([Line(place, text) for text in one]).left for one in (a.before, a.lines)] for a in phrases)
-    is_all = gaps[0].is_line or all(kept == copy for kept, copy in sides)
+    whole, without = Gap(gaps[0].place), noise.Gaps(gaps, tries=True)
+
+    def left(lines: Iterable[str]) -> list[str]:
+        return without.leave_out([Line(whole.place, line) for line in lines]).left
+
+    said = (pair.found[gap] for pair in pairs for gap in gaps if gap in pair.found)
+    is_all = gaps[0].is_line or all(left(one.before) == left(one.lines) for one in said)
     return gaps if is_all or not whole.is_possible else [whole]
 
 
@@ -581,8 +584,8 @@ def _tokens(said: str) -> set[str]:
 def _proposed(fields: Mapping[str, _Fields], merged: frozenset[int]) -> tuple[tuple[str, ...], int]:
     """Return the fields that may be a key, and how many of the *merged* copies it keeps.
 
-    That is one that names a record, nearly each page kept having another value, or else two that choose
-    from what other pages say, too, as a colour and a size do, if they keep all together and none alone.
+    That is one that names a record, nearly each page kept having another value, or else two that are no
+    numbers, as a colour and a size, that keep all together and none alone.
     """
     keeps, choices = dict[tuple[str, ...], int](), list[str]()
     for name, said in sorted(fields.items()):
@@ -592,9 +595,8 @@ def _proposed(fields: Mapping[str, _Fields], merged: frozenset[int]) -> tuple[tu
         is_own = len({*kept.values()}) >= _NEARLY * len(kept) > 0
         if found and is_named and is_own and name.lower() != "price":
             keeps[name,] = len(found)
-        values = {one.theirs for one in said.values()}
-        known = sum(one.ours in values and not _NUMBER.fullmatch(one.ours) for one in said.values())
-        if found != merged and known >= _NEARLY * len(said):
+        is_number = any(_NUMBER.fullmatch(one.ours) for one in said.values())
+        if found and found != merged and not is_number:
             choices.append(name)
     for pair in combinations(choices, 2):
         if merged.issubset(chain(*map(fields.__getitem__, pair))):

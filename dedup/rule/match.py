@@ -404,11 +404,11 @@ def _viewed(found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContex
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
     """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
 
-    For a record, count the pairs that *kept* has not: each of its values may be known.  So does a date
-    or a code in the place of another one, under one title, tell of another show or part.  If both pages
-    have the same title, ignore pairs with a number, except dates: counters change.  But where it is
-    known what changes, that was left out, and a number tells the page from others: if it is new, or in
-    the place of another one.
+    For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
+    have the same title, other values in one structure are another record (`_are_values`), but not of
+    a list; else ignore pairs with a number, except dates: counters change.  But where it is known what
+    changes, that was left out, and a number tells the page from others: if it is new, or in the place
+    of another one.
     """
     others = other_pairs(kept.traits, page.traits)
     if not others or not site.is_known:
@@ -418,10 +418,14 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
         return len(others) // prints.SAMPLED_BYTES
     words, numbers = prints.words_and_numbers(others)
     if has_same_title(kept, page):
-        replaced = other_pairs(page.traits, kept.traits)
-        if not site.is_beside and prints.has_codes(others) and prints.has_codes(replaced):
-            return len(others) // prints.SAMPLED_BYTES
-        _, replaced = prints.words_and_numbers(replaced)
+        gone, replaced = prints.words_and_numbers(other_pairs(page.traits, kept.traits))
+        is_like = not site.is_beside and (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE
+        if (
+            is_like
+            and found.finding != ELSEWHERE
+            and _are_values(words, gone, site, has_numbers=bool(numbers and replaced))
+        ):
+            return len(words) // prints.SAMPLED_BYTES
         if page.left_out and numbers and (replaced or site.unknown(numbers).any()):
             return len(numbers) // prints.SAMPLED_BYTES
     # A title of many pages tells no two of them alike.
@@ -432,6 +436,18 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
         others = words
     new = sampled(others)[site.unknown(others)]
     return 0 if _is_edit(kept, page, site, own, found.lost or 0, new) else len(new)
+
+
+def _are_values(words: bytes, gone: bytes, site: SiteContext, *, has_numbers: bool) -> bool:
+    """Return whether pairs of *words* in the place of those *gone* are the values of another record.
+
+    As many are as are gone, a date or a code among both, or beside another number what several pages of
+    *site* say, too.
+    """
+    if len(words) == len(gone) and prints.has_codes(words) and prints.has_codes(gone):
+        return True
+    are_known = ((site.on(pairs) >= VERSIONS).all() for pairs in (words, gone))
+    return bool(has_numbers and words and gone and all(are_known))
 
 
 def _is_edit(  # noqa: PLR0917

@@ -142,7 +142,9 @@ def test_of_a_record_whose_words_are_known_it_is_said_what_the_nearest_page_lack
     pages = [
         replace(page(said(*one), f"http://a.example/{n}"), title="Closed") for n, one in enumerate(shown)
     ]
-    had = "it had pairs of neighbouring words that that page lacks, and it is short, as records are: “for training”"
+    had = (
+        "it had pairs of neighbouring words that that page lacks, as another record does: “for training”"
+    )
     assert had in kept(tmp_path / "pages.db", *pages)
 
 

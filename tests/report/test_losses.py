@@ -25,11 +25,14 @@ from tests.support.pages import checked, text
 SAID, OTHER = text(1, 150), text(2, 150)
 
 
-def index_of(*ends: str, of_ropes: Sequence[str] = ()) -> Index:
+def index_of(*ends: str, of_ropes: Sequence[str] = (), original: int = 99) -> Index:
+    """Return an index of hats, and coats that end so; somebody calls those after an *original* copies."""
     others = [(f"Hat {n}", text(9 + n, 150), f"<p class=a>Hat {n}") for n in range(8)]
     pages = [("Coat", SAID, end) for end in ends] + [("Rope", OTHER, end) for end in of_ropes]
     body = "<title>{0}</title><h1>{0}</h1><p>{1}</p>{2}"
-    return stored(enumerate(body.format(*one) for one in (*others, *pages)))
+    urls = [f"http://a.example/{8 + number}" for number in range(len(ends))][original:]
+    said = Exceptions.of(Said(url, urls[0], "copy") for url in urls[1:])
+    return stored(enumerate(body.format(*one) for one in (*others, *pages)), exceptions=said)
 
 
 def stored(pages: Iterable[tuple[object, str]], index: Index | None = None, **how: Any) -> Index:
@@ -66,7 +69,7 @@ DATED, SHOWING = "http://a.example/2026/11/{0}/{0}x.html", "198 results - showin
         # What of a list is shown, and an address with a date in it.
         (["198 results - showing 1 to 20", "198 results - showing 21 to 40"], AMBER, [SHOWING]),
         (["Coats 1-20 of 198 coats", "Coats 21-40 of 198 coats"], AMBER, ["Coats # of 198 coats"]),
-        (["", "阅读 1329 次", "阅读 1339 次"], AMBER, ["阅读 1329 次"]),
+        (["", "阅读 1329 次", "阅读 1339 次"], AMBER, ["阅读 #"]),
         ([f"From {DATED.format(day)} today" for day in (10, 11, 12)], AMBER, ["From # today"]),
         (["for 5 years", "for 2 years"], RED, ["for # years"]),
         (["from 2026-05-04 on", "from 2026-06-02 on"], RED, ["from # on"]),
@@ -74,7 +77,7 @@ DATED, SHOWING = "http://a.example/2026/11/{0}/{0}x.html", "198 results - showin
 )
 def test_a_place_is_what_stays_around_changes(ends: list[str], colour: str, places: list[str]) -> None:
     lines = (end and f"<p class=a>{end}" for end in ends)
-    found, shown = told(index_of(*lines))
+    found, shown = told(index_of(*lines, original=0))
     assert (found, [place.split(" (")[0] for place in shown]) == (colour, places)
 
 
@@ -223,8 +226,7 @@ KNOWN = ["Mr. Ames, room A12", "Mr. Bell, room B34", "costs 42.50 crowns", "buil
     ],
 )
 def test_what_another_page_kept_has_is_no_record(kept: list[str], copy: list[str], colour: str) -> None:
-    index = index_of(*(of_list(*lines) for lines in ([*KNOWN, text(3, 99)], kept, copy)))
-    assert [row.verdict.kept for row in index.rows()][-2:] == [True, False]
+    index = index_of(*(of_list(*lines) for lines in ([*KNOWN, text(3, 99)], kept, copy)), original=1)
     assert told(index)[0] == colour
 
 
@@ -281,8 +283,7 @@ NO_COUNTERS = [
 @pytest.mark.parametrize("line", COUNTERS + NO_COUNTERS)
 def test_what_counts_visitors_never_alarms(line: str) -> None:
     said = f"<p class=a>{line} {text(7, 9)}"
-    index = index_of(*(said.format(*([number] * 3)) for number in (17, 283)))
-    assert [row.verdict.kept for row in index.rows()][-2:] == [True, False]
+    index = index_of(*(said.format(*([number] * 3)) for number in (17, 283)), original=0)
     assert told(index)[0] == (AMBER if line in COUNTERS else RED)
 
 

@@ -327,7 +327,9 @@ def test_a_product_is_kept_in_each_colour_that_its_title_and_heading_name() -> N
     assert kept_among(texts(rng, 30), pages + pages) == [True] * 36 + [False] * 36
 
 
-@pytest.mark.parametrize("said", ["{} May 2027, in the hall", "with part 978313{}", "on 2027-05-{}, in the hall"])
+@pytest.mark.parametrize(
+    "said", ["{} May 2027, in the hall", "with part 978313{}", "on 2027-05-{}, in the hall"]
+)
 def test_a_show_is_kept_on_each_date_though_a_calendar_has_them_all(said: str) -> None:
     rng, shown = Random(5), [said.format(day) for day in (10, 17, 24, 31)]
     shows = [(words(rng, 2), words(rng, 150)) for _ in range(9)]
