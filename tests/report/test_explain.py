@@ -129,22 +129,12 @@ def test_words_new_to_the_site_are_said_also_where_they_stand_on_later_pages(tmp
         assert "copy" not in said
 
 
-def test_of_a_record_whose_words_are_known_it_is_said_what_the_nearest_page_lacks(
-    tmp_path: Path,
-) -> None:
+def test_of_a_record_whose_words_are_known_it_is_said_what_the_next_page_lacks(tmp_path: Path) -> None:
     said = f"{text(1, 25)} on {{}} for {{}} in the harbour".format
-    shown = [
-        ("monday", "repairs"),
-        ("friday", "training"),
-        ("sunday", "painting"),
-        ("monday", "training"),
-    ]
-    pages = [
-        replace(page(said(*one), f"http://a.example/{n}"), title="Closed") for n, one in enumerate(shown)
-    ]
-    had = (
-        "it had pairs of neighbouring words that that page lacks, as another record does: “for training”"
-    )
+    shown = "monday repairs,friday training,sunday painting,monday training".split(",")
+    read = (page(said(*one.split()), f"http://a.example/{n}") for n, one in enumerate(shown))
+    pages = [replace(one, title="Closed") for one in read]
+    had = "pairs of neighbouring words that that page lacks, as another record does: “for training”"
     assert had in kept(tmp_path / "pages.db", *pages)
 
 
@@ -272,9 +262,7 @@ def test_of_a_page_that_none_is_like_the_nearest_is_named_and_how_far_off_it_is(
     assert re.search(rf"\n +\d+ +0  10 of 90 words \(\d+\) +not alike +{ONE}  \(row 1, run 1\)\n$", told)
 
 
-def test_of_a_page_kept_now_the_nearest_are_named_though_its_url_had_shown_a_copy(
-    tmp_path: Path,
-) -> None:
+def test_of_a_page_kept_now_the_nearest_is_named_though_its_url_had_shown_a_copy(tmp_path: Path) -> None:
     path, said = tmp_path / "pages.db", text(1, 90)
     assert not judged(path, page(said, ONE), page(said, TWO))[-1].kept
     assert "Pages kept that are like it" not in explained(path, TWO)
