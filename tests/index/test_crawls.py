@@ -501,9 +501,8 @@ def test_of_many_things_of_one_key_copies_are_found(index: Index) -> None:
     contents = [text(seed, 60) for seed in range(3 * MOST_OF_KEY)]
     with crawling(index) as day:
         assert all(day.see(f"http://a/{n}", it, "k").kept for n, it in enumerate(contents))
-        copies = [
-            day.see(f"http://b/{n}", with_no_new_pair(it), "k") for n, it in enumerate(contents[::20])
-        ]
+        others = map(with_no_new_pair, contents[::20])
+        copies = [day.see(f"http://b/{n}", one, "k") for n, one in enumerate(others)]
     assert not any(copy.kept for copy in copies)
     assert max(copy.candidates for copy in copies) <= 2 * MOST_OF_KEY
     with crawling(index) as day:

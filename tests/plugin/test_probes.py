@@ -299,9 +299,8 @@ def test_what_repeats_another_page_as_it_came_needs_no_audit(tmp_path: Path) -> 
     def answer(path: str, before: int) -> str:
         number = int(path.split("/")[1])
         quotation = text(next(drawn) if number < 40 else 7, 9)
-        return document(
-            "", f"<p>{text(number, 60)}</p><h3>Now</h3><p class=q>{quotation}</p><!--{path}-->"
-        )
+        said = f"<p>{text(number, 60)}</p><h3>Now</h3><p class=q>{quotation}</p><!--{path}-->"
+        return document("", said)
 
     later = [f"/{number}/{turn}" for number in range(40, 70) for turn in range(2)]
     done, _ = run(tmp_path, answer, [*(f"/{number}/0" for number in range(40)), *later])

@@ -69,9 +69,7 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
     far = replace(prints[1], content_simhash=0xFFFF, structure_simhash=0xFFFF)
     found, again = judged_again(prints[0], far, DedupConfig(), row)
     assert briefly(found, 15, DedupConfig()) == f"too far: {found.content_distance} bits, 10 allowed"
-    assert again[-1].startswith(
-        f"The crawl measured {copy.content_distance} bits; with what has been left"
-    )
+    assert again[-1].startswith(f"The crawl measured {copy.content_distance} bits; with what has been")
 
 
 def test_the_nearest_of_all_with_its_title_is_the_first(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dedup.index import Index
 from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.marks import Exceptions, Said
 from dedup.reading.fields import FieldRule, raw_page_of, unjudged_of
-from dedup.reading.noise import Evidence, Gap
+from dedup.reading.noise import Evidence, Gap, place_name
 from dedup.report.clusters import AMBER, GREEN, RED, Report
 from dedup.report.diff import BOTH, COPY
 from dedup.report.losses import Example
@@ -209,6 +209,12 @@ def test_a_mark_on_a_line_is_about_all_that_differs_in_it_on_any_copy(seed: int)
     assert place.shown.startswith("Who is online: # members and # guests: ")
     said = Exceptions.of([Said(**place.mark, says="copy")])
     assert not Report(index, config=DedupConfig(exceptions=said)).losses.places
+
+
+def test_a_mark_is_about_all_that_its_card_shows_though_signs_alone_stay_between() -> None:
+    dates = "Saturday, 10 April 2027, 20:00. Hall.", "Sunday, 2 May 2027, 17:00. Hall."
+    (place,) = Report(index_of(*(f"<p class=a>{date}" for date in dates), original=0)).losses.places
+    assert place.mark["place"] == place_name([Gap("html>body>p.a")])
 
 
 KNOWN = ["Mr. Ames, room A12", "Mr. Bell, room B34", "costs 42.50 crowns", "build 8779618532 of May"]
