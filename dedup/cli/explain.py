@@ -151,10 +151,12 @@ def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:
 def _show_change(again: why.Again, before: Row, row: Row) -> None:
     """Print what the page of *row* says and that of the row *before* does not, and the other way."""
     click.echo(f"  before   {_named(before)}")
-    for sign, pair, colour in (("-", (row, before), "green"), ("+", (before, row), "red")):
-        texts = again.compared(*pair)
+    both = [again.compared(*pair) for pair in ((row, before), (before, row))]
+    for texts, sign, colour in zip(both, "-+", ("green", "red"), strict=True):
         for part in texts.lost_parts[:_PARTS] if texts else ():
             click.secho(f"           {{{sign}{printable(part, _LONGEST_PART)}{sign}}}", fg=colour)
+    if all(texts and texts.told == "nothing" for texts in both):
+        click.echo("           They differ only in what is left out by now, or in the order of words.")
 
 
 def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_whole: bool) -> None:

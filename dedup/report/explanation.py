@@ -224,6 +224,8 @@ class Again:
         lacks = new or [pair for pair, of in told.items() if other_pairs(there, of)]
         where = "no page kept by then had" if new else "that page lacks, as another record does"
         said = printable(", ".join(f"“{one} {other}”" for one, other in lacks[:_NEW]))
+        if not said:
+            return "it had other words in what is left out by now"
         return f"it had pairs of neighbouring words that {where}: {said}"
 
     def _kept_beside(self, row: Row, nearest: Row) -> str:

@@ -50,7 +50,8 @@ _ACT = (
 )
 _COUNTS = r"\d[\d.,]{0,20}(?: ?(?:to|of|bis|von|[-–~/至到]) ?\d[\d.,]{0,20}){0,3}"
 _COUNTER = re.compile(
-    rf"{_ACT}[量数數]?(?: today)?\W{{0,9}}第?{_COUNTS}|{_COUNTS}\W{{0,9}}[次人位条條]?{_ACT}"
+    rf"{_ACT}[量数數]?(?: today| no\.?| number)?\W{{0,9}}第?{_COUNTS}"
+    rf"|{_COUNTS}\W{{0,9}}[次人位条條]?{_ACT}"
     r"|\d+ ?(?:to|[-–]) ?\d+ (?:of|von) [\d.,]+",
     re.IGNORECASE,
 )

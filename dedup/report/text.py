@@ -214,7 +214,7 @@ def summary(
         )
     ignored = [f"left out, as it changes by itself, on {said}; all: dedup places" for said in left_out]
     lines += _first(ignored, "and on {:,} more hosts: see dedup places")
-    found = {"asked_twice": "" if left_out else ": nothing was left out"}
+    found = {"asked_twice": "" if left_out else ": nothing was left out yet"}
     told = ((counts[name], text + found.get(name, "")) for name, text in _OTHERS.items())
     lines += [f"{count:,} {text}" for count, text in told if count]
     for canonical, copies in index.store.clusters(run.id, PARTS):

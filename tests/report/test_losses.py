@@ -274,7 +274,7 @@ COUNTERS = [
         "阅读：{} 次",
         "今日投票：{} 人参加",
     ),
-    *("{} readers online: anna{}, bert{}", "12 May, {} views", "Page served {} times, thank you"),
+    *("{} readers online: anna{}, bert{}", "12 May, {} views", "Served {} times, visitor no. {}"),
     *("{} results, 1 to 20 are shown", "Advertisement Hotel {} stars from 49"),
     *("anna, posts: {}, joined in May", "{} people are looking at this, see B{}-4"),
     "Who is online: {} guests, anna{}",
