@@ -269,7 +269,7 @@ cdef class Walk:
     """One walk over the tree under *root* and over what follows it; never recurses, changes nothing.
 
     *text* is what is visible, with a break where a line may begin or end; *main* is what of it is not aside,
-    None for all; *fallbacks* is shown in its place; the rest is that of `dedup.reading.walk.Reading`.
+    None for all; *fallbacks* is shown in its place; the rest is that of `dedup.reading.markup.Reading`.
     A *step* makes a part of a place of a tag, a class and an id.  Without *has_controls* what menus are
     made of is hidden, and *aside* is what is aside.
     """
@@ -1299,7 +1299,7 @@ cdef int _order(const void* a, const void* b) noexcept nogil:
     return (one > other) - (one < other)
 
 cdef class Blocks:
-    """Simhashes in blocks (`dedup.index.blocks`); raises `ValueError` for what are no blocks."""
+    """Simhashes in blocks (`dedup.index.search`); raises `ValueError` for what are no blocks."""
 
     cdef list _kept
     cdef const uint64_t* _simhashes[MOST_BLOCKS]
