@@ -206,8 +206,9 @@ def _show_loss(
     if len(parts) > _PARTS:
         click.echo(f"           and {len(parts) - _PARTS:,} more")
     for place in places:
-        means = place.means.replace("these may be records", "it may be a record")
-        click.secho(f"  place    {place.shown}{means}", fg="red" if place.records else None)
+        what = ": it may be a record" * bool(place.records) + place.advice
+        told = place.means if place.says else what
+        click.secho(f"  place    {place.shown}{told}", fg="red" if place.records else None)
     note = [why.ESTIMATED] * ("estimated" in lost) if texts else [_NO_TEXTS] * (lost != "nothing")
     for line in (*note, *reasons):
         click.echo(f"  {line}")

@@ -80,9 +80,8 @@ def test_the_sitemap_spider_takes_what_robots_txt_names(tmp_path: Path, site: st
 
 def test_the_urls_spider_takes_a_list(tmp_path: Path, site: str) -> None:
     listed = tmp_path / "urls.txt"
-    listed.write_text(
-        f"# a comment\n\n{site}history.html\nnonsense\n{site}mirror/history.html\n{site}visit.html\n"
-    )
+    lines = "# a comment", "", f"{site}history.html", "nonsense", f"{site}mirror/history.html"
+    listed.write_text("\n".join([*lines, f"{site}visit.html\n"]))
     _, log, items = crawled(tmp_path, "urls", f"file={listed}")
     assert len(items) == 2
     assert "line 4 of" in log

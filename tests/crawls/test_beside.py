@@ -97,9 +97,7 @@ NOISE: dict[str, Callable[[int], Any]] = {
     "headers": lambda n: {
         "Content-Type": ["text/html; charset=utf-8"],
         "Date": [f"Mon, 0{n % 9} Nov 2026 10:00:0{n % 9} GMT"],
-        "Set-Cookie": [
-            f"session={random.Random(n).getrandbits(128):032x}; Path=/; HttpOnly; SameSite=Lax"
-        ],
+        "Set-Cookie": [f"session={random.Random(n).getrandbits(128):032x}; Path=/; SameSite=Lax"],
     },
     "base64 in lines": lambda n: base64.encodebytes(random.Random(n).randbytes(3000)).decode(),
     "bytes": lambda n: random.Random(n).randbytes(900),

@@ -219,9 +219,7 @@ def seen_by_all(rng: Random) -> Iterator[Page]:
         (False, range(2)),
     ],
 )
-def test_claims_together_are_as_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, seeds: range, *, is_apart: bool
-) -> None:
+def test_claims_as_one_by_one(monkeypatch: pytest.MonkeyPatch, seeds: range, *, is_apart: bool) -> None:
     """Which the law would find if a page did not wait for others that it may repeat."""
     different = 0
     hosts = "http://a.example", "http://b.example"

@@ -119,9 +119,7 @@ def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
 
 
 @pytest.mark.parametrize("ends", [[""], ["", "-wal", "-shm"]])
-def test_a_file_that_is_removed_while_another_process_reads_it(
-    machine: Machine, tmp_path: Path, ends: list[str]
-) -> None:
+def test_a_file_removed_while_it_is_read(machine: Machine, tmp_path: Path, ends: list[str]) -> None:
     """Nothing is lost: who has it open goes on with it, who comes makes a new one, and both have the same."""
     with machine("") as one:
         history([one], Random(1), 50)

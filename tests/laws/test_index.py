@@ -287,9 +287,7 @@ def of_one_template(number: int, rng: Random) -> Fingerprint:
 @pytest.mark.parametrize(
     ("newest", "words", "others"), [(1, 1000, 0), (5, 12, 2), (9, 3, 0), (64, 1000, 0)]
 )
-def test_a_template_of_many_words_gives_its_newest_pages(
-    tmp_path: Path, newest: int, words: int, others: int
-) -> None:
+def test_a_template_gives_its_newest_pages(tmp_path: Path, newest: int, words: int, others: int) -> None:
     rng = Random(newest)
     config, most = DedupConfig(), bounds(MAX_CANDIDATES=words, MAX_STRUCTURE_CANDIDATES=newest)
     with most, ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:

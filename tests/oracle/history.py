@@ -250,9 +250,8 @@ class _Fate:
         self.fresh = 0
         self.action = rng.choice(("drop", "drop", "skip", "skip"))
         self.has_keys = rng.random() < 0.25
-        self.kinds = rng.choice(
-            (("html",), ("html",), ("html", "html", "record"), ("text",), ("record",))
-        )
+        kinds = ("html",), ("html",), ("html", "html", "record"), ("text",), ("record",)
+        self.kinds = rng.choice(kinds)
         self.crowds = rng.choice(((1,), (1,), (1, 1, 2), (1, 2, 3)))
         self.hosts = rng.sample(HOSTS, rng.randint(1, 3))
         self.has_signs = rng.random() < 0.15

@@ -256,9 +256,8 @@ class _Trial:
         self.lived: list[Lived] = []
         for number, (step, left) in enumerate(zip(history.steps, told, strict=True)):
             lived = Lived(number, step, self._crawl(number), left)
-            self.problems += [
-                Violation("sound", number, what) for what in _Reading(lived, history).problems()
-            ]
+            found = _Reading(lived, history).problems()
+            self.problems += [Violation("sound", number, what) for what in found]
             self.lived.append(lived)
 
     def _crawl(self, number: int) -> int:

@@ -185,9 +185,8 @@ _NOTED = frozenset(("a", "area", "img", "link", "title"))
 def _state_in_place(tag: str, own: int, state: int, parent: str, element: Any) -> int:
     """Return the state of *element*, which is *own* unless it stands where it means something else."""
     if tag == "title":
-        return (
-            _FALLBACK if parent in markup.DRAWINGS else _HIDDEN if parent in markup.HEADS else _VISIBLE
-        )
+        shown = _HIDDEN if parent in markup.HEADS else _VISIBLE
+        return _FALLBACK if parent in markup.DRAWINGS else shown
     is_text = (
         (tag == "header" and state == _TEXT)  # of a text
         or (tag == "template" and element.get("shadowrootmode") is not None)

@@ -66,10 +66,8 @@ REFERENCE = ROOT / "docs/reference"
 
 def documented_settings() -> list[tuple[str, str, str, str]]:
     """Name, type, default and example of every setting in the table of settings."""
-    row = re.compile(
-        r"^\| `(DEDUP_\w+)` \| ([\w ]+), `([^`]*)` \| [^|]+ \| `([^`]+)` \| [^|]+ \|$", re.MULTILINE
-    )
-    return row.findall((REFERENCE / "settings.md").read_text("utf-8"))
+    row = r"^\| `(DEDUP_\w+)` \| ([\w ]+), `([^`]*)` \| [^|]+ \| `([^`]+)` \| [^|]+ \|$"
+    return re.findall(row, (REFERENCE / "settings.md").read_text("utf-8"), re.MULTILINE)
 
 
 def test_the_reference_lists_every_setting_with_its_default() -> None:

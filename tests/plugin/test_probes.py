@@ -85,6 +85,17 @@ def test_nothing_is_learned_of_what_is_ignored(tmp_path: Path) -> None:
         assert not any(site.gaps for site in all_noise(index.store))
 
 
+def test_the_kind_of_a_page_is_the_first_that_is_near() -> None:
+    rng, host = Random(1), module._Host("a.example")
+    for _ in range(300):
+        bits = rng.getrandbits(64) & rng.getrandbits(64) & rng.getrandbits(64)
+        language = rng.choice("de")
+        kinds = (one for one in host.kinds if (one.structure ^ bits).bit_count() < module._OTHER_KIND)
+        first = next((one for one in kinds if one.language == language), None)
+        assert host.kind_of(language, bits) is (first or host.kinds[-1])
+    assert 9 < len(host.kinds) < 290
+
+
 @pytest.mark.parametrize("other", ["kind", "language"])
 def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, other: str) -> None:
     """Printed pages come when nothing has moved for long; what moves there is found all the same."""

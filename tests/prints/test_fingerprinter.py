@@ -104,9 +104,8 @@ def test_a_name_is_one_where_both_titles_and_texts_say_another() -> None:
     ]:
         assert not len(other_names(kept, named(title, text)))
     assert not len(other_names(named("The tools", "All are here"), kept))
-    red, blue, other = (
-        named(one, f"{one}<p>Of wool") for one in ("A red coat", "A blue coat", "Warm all winter")
-    )
+    names = "A red coat", "A blue coat", "Warm all winter"
+    red, blue, other = (named(one, f"{one}<p>Of wool") for one in names)
     assert len(other_names(red, blue)) == 1  # as both have it in headings alone
     assert not len(other_names(red, other))  # another headline
 

@@ -5,6 +5,7 @@ What is not read is judged by its bytes alone.
 
 import re
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -68,6 +69,14 @@ FILL = b"<p>" + b"much ado about nothing " * 6000
 
 def tag(attributes: int, form: str = "x{}=1") -> bytes:
     return f"<p {' '.join(map(form.format, range(attributes)))}>".encode()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tags_are_long_by_steps_as_by_their_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markup, "_LONG_TAG", 20)
+    page = b"".join(Random(seed).choices((b"<p a", b">", b"some word", b"<", b" "), k=60))
+    long = [part for part in page.split(b">") if re.search(rb"<[a-z]", part[:-19])]
+    assert markup._may_have_long_tag(page) == bool(long)
 
 
 @pytest.mark.parametrize(

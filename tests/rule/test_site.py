@@ -300,9 +300,7 @@ def test_each_function_has_its_page_and_each_name_no_other(title: str) -> None:
     ("title", "kept"), [("The {} library", 20), ("Library {}", 20), ("Version {n}", 8)]
 )
 @pytest.mark.parametrize("is_listed", [False, True])
-def test_a_text_with_another_name_is_kept_where_its_title_says_it(
-    title: str, kept: int, is_listed: bool
-) -> None:
+def test_another_name_is_kept_where_its_title_says_it(title: str, kept: int, is_listed: bool) -> None:
     """As those of packages do, or of shops: about one word is lost with each; a list may show it."""
     rng = Random(5)
     said = words(rng, 300).split()
