@@ -44,10 +44,10 @@ class Site:
 def read_site(folder: Path) -> Site:
     """Return the site in *folder*."""
     config = DedupConfig()
-    (feed,) = find_feeds([folder], FieldRule()).feeds
+    feeds = find_feeds([folder], FieldRule()).feeds
     paths, pages, sightings, texts, shingles = [], [], [], [], []
-    for file, record in ((record.name, record) for record in feed.records()):
-        raw = feed.raw_page(record.payload, FieldRule())
+    for file, record in ((feed.name, record) for feed in feeds for record in feed.records()):
+        raw = record.feed.raw_page(record.payload, FieldRule())
         assert raw is not None
         page = Page.of_raw(raw).of_record(raw)
         words = tokens(page.text)

@@ -22,7 +22,7 @@ from dedup.report.text import summary
 _MAX_PROBLEMS = 20
 _MOST_JOBS = 61  # Windows waits for no more processes at once; verdicts are made in one
 _COUNTS = (
-    *("seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate"),
+    *("records", "seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate"),
     *("unchanged", "updated", "not_judged", "bad", "dropped_for_earlier_run"),
 )
 
@@ -46,7 +46,7 @@ def add(
     with open_index(place) as opened:
 
         def tell(problem: str) -> None:
-            number = adding.counts["bad"]
+            number = counts["bad"]
             if number <= _MAX_PROBLEMS:
                 bar = "\r\x1b[K" * is_watched()  # it is drawn again
                 click.echo(bar + printable(problem, limit=500), err=True, color=True)
@@ -55,23 +55,25 @@ def add(
 
         jobs = min(jobs or os.cpu_count() or 1, _MOST_JOBS)
         adding = Adding(opened, inputs, chosen, spider=spider, jobs=jobs, output=output, tell=tell)
+        counts = adding.counts
         gc.freeze()  # the modules: each full collection would go through them again
         begin = time.perf_counter()
         try:
             with progress_bar("judging") as show:
 
                 def progress() -> None:
-                    rate = adding.records / (time.perf_counter() - begin)
-                    show(adding.share, 1.0, f"{adding.records:,} records, {rate:,.0f}/s")
+                    done = counts["records"]
+                    rate = done / (time.perf_counter() - begin)
+                    show(adding.share, 1.0, f"{done:,} records, {rate:,.0f}/s")
 
                 run = adding.work(progress)
         except KeyboardInterrupt:
-            raise DedupError(f"interrupted after {adding.records:,} records") from None
+            raise DedupError(f"interrupted after {counts['records']:,} records") from None
         for trouble in inputs.troubles:
             click.echo(printable(trouble, limit=500), err=True)
         tell_all = _print_figures if as_json else _sum_up
         tell_all(adding, run, opened, time.perf_counter() - begin)
-    if inputs.troubles or 0 < adding.counts["seen"] == adding.counts["not_judged"]:
+    if inputs.troubles or 0 < counts["seen"] == counts["not_judged"]:
         sys.exit(1)
 
 
@@ -80,13 +82,12 @@ def _print_figures(adding: Adding, run: Run, index: Index, seconds: float) -> No
     figures = {
         "run": run.id,
         "index": index.name,
-        "records": adding.records,
         **{name: counts[name] for name in _COUNTS},
         "over_limit": sum(counts[f"over_limit/{excess}"] for excess in Excess),
         "unreadable": len(inputs.troubles),
         "left_out": inputs.left_out,
         "seconds": round(seconds, 3),
-        "records_per_second": round(adding.records / seconds, 1),
+        "records_per_second": round(counts["records"] / seconds, 1),
     }
     click.echo(json.dumps(figures))
 
@@ -103,7 +104,7 @@ def _sum_up(adding: Adding, run: Run, index: Index, seconds: float) -> None:
         (counts["bad"], "records could not be read, and were kept where they are whole"),
         (len(inputs.troubles), "files or folders could not be read to their end"),
         (inputs.left_out, "files of no known name, or links to folders, were left out"),
-        (round(adding.records / seconds), f"records a second, {seconds:,.1f} seconds"),
+        (round(counts["records"] / seconds), f"records a second, {seconds:,.1f} seconds"),
     )
     said = [f"{number:,} {text}" for number, text in others if number]
     click.echo(summary(counts, index, run, unjudged=unjudged, said=said))

@@ -16,7 +16,7 @@ from shlex import quote
 import click
 
 from dedup.cli.options import Given, opened, settings_for, settings_of, url_and_index
-from dedup.files.formats import HtmlFiles
+from dedup.files.formats import HtmlFile
 from dedup.index import Index, Row
 from dedup.index.rows import numbers
 from dedup.index.sqlite_file import is_database
@@ -349,7 +349,7 @@ def _page_of_file(path: Path, settings: DedupSettings) -> Page:
         body = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
-    is_html = path.name.lower().endswith(HtmlFiles.endings) or body.lstrip()[:1] == b"<"
+    is_html = path.name.lower().endswith(HtmlFile.endings) or body.lstrip()[:1] == b"<"
     page = Page.from_html(body) if is_html else Page.from_text(body.decode("utf-8", "replace"))
     if is_html:
         page = judged_part(page, settings.ignore, lambda: decode(body))

@@ -10,17 +10,18 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dedup.files import formats
-from dedup.files.formats import Feed, FeedError, HtmlFiles, Record, Write, is_compressed
+from dedup.files.formats import BadRecord, Feed, FeedError, HtmlFile, Record, Write, is_compressed
 from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
@@ -36,7 +37,7 @@ from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page, judged_part, pack, sighting_of
 from dedup.settings import DedupSettings
 
-_KINDS = formats.JsonLines, formats.CsvRows, HtmlFiles, WebArchive, formats.ParquetRows
+_KINDS = formats.JsonLines, formats.CsvRows, HtmlFile, WebArchive, formats.ParquetRows
 FORMATS: dict[str, type[Feed]] = {kind.form: kind for kind in _KINDS}
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
@@ -73,27 +74,23 @@ def format_of(path: Path | str) -> str:
 def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs:
     """Return the feeds in files and folders, inner ones too, in the order of their names.
 
-    All files are of that *form* if given, "jsonl" and so on.  Consecutive files of HTML are one feed.
-    Raises `DedupError` for a file given by name whose format is not known.
+    All files are of that *form* if given, "jsonl" and so on.  Raises `DedupError` for a file given by
+    name whose format is not known.
     """
     found = Inputs(list(paths))
-    feeds = found.feeds
     for path in found.paths:
         is_folder = path.is_dir()
         site = valid((path if is_folder else path.parent).absolute().as_posix())
         for file, relative in _files_in(path, found) if is_folder else [(str(path), path.name)]:
-            kind = form or format_of(file)
-            if not (kind or is_folder):
+            if kind := FORMATS.get(form or format_of(file)):
+                found.feeds.append(kind(file, rule, relative, site))
+            elif is_folder:
+                found.left_out += 1
+            else:
                 endings = ", ".join(ending for kind in FORMATS.values() for ending in kind.endings)
                 why = f"shows no format ({endings}, some of them with .gz)"
                 how = "unpack it, or name the format with --format"
                 raise DedupError(f"{path} has a name that {why}; {how}")
-            if not kind:
-                found.left_out += 1
-                continue
-            if not (kind == "html" and feeds and feeds[-1].form == "html"):
-                feeds.append(FORMATS[kind](Path(file), rule))
-            feeds[-1].entries.append((file, relative, site))
     return found
 
 
@@ -121,8 +118,9 @@ def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
     """
     feeds = inputs.feeds
     forms = sorted({feed.form for feed in feeds})
-    sources = [*inputs.paths, *(feed.path for feed in feeds)]
-    check_target(output, sources, index, is_folder=forms == ["html"])
+    # A file of HTML is in one of the paths, and is none that a folder could replace.
+    files = (Path(feed.name) for feed in feeds if feed.form != "html")
+    check_target(output, [*inputs.paths, *files], index, is_folder=forms == ["html"])
     if len(forms) != 1:
         told = ", ".join(forms) or "no file of any"
         raise DedupError(f"--output takes one format, and the input has {told}")
@@ -131,10 +129,24 @@ def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
     if format_of(output) not in ("", own) or is_never_packed:
         wanted = f"of the input's format, {own}" if own else "a folder, as the input is html"
         raise DedupError(f"{output} must be {wanted}")
+    names = {feed.relative: feed.name for feed in feeds}
     alike = first.likeness()
-    if other := next((feed for feed in feeds[1:] if feed.likeness() != alike), None):
-        told = "differ in their columns, so they cannot be written to one file; add them one by one"
-        raise DedupError(f"{first.name} and {other.name} {told}")
+    for feed in feeds:
+        if not own and (other := names[feed.relative]) != feed.name:
+            told = f"{feed.name} and {other} would both be {feed.relative} in the output"
+            raise DedupError(told)
+        if feed.likeness() != alike:
+            told = "differ in their columns, so they cannot be written to one file; add them one by one"
+            raise DedupError(f"{first.name} and {feed.name} {told}")
+
+
+def _bounded(records: Iterator[Record]) -> Iterator[Record]:
+    size = 0
+    for record in islice(records, BATCH_RECORDS):
+        yield record
+        size += record.size
+        if size >= BATCH_BYTES:
+            return
 
 
 class Sighted(NamedTuple):
@@ -148,10 +160,8 @@ class Sighted(NamedTuple):
 # A page, or what is wrong with the record, or None where it holds nothing to judge.
 # A record that is no page at all ends the work.
 Result = Sighted | NoHtml | str | None
-
-
-Batch = tuple[Feed, list[Record], bool]
-"""Consecutive records of a feed, and whether the index may keep the texts of their pages."""
+Batch = tuple[list[Record], tuple[list[tuple[type[Feed], Any]], bool]]
+"""Consecutive records, and of these what `results_of` takes."""
 
 
 @dataclass(slots=True)
@@ -160,8 +170,8 @@ class Adding:
 
     What is kept is written to *output*, if there is one.  *tell* is called with problems; why a file
     could not be read to its end is added to the troubles of the inputs.  *counts* are by verdict, with
-    `seen`, `kept`, `dropped`, `dropped_for_earlier_run`, `bad` (records that cannot be read, kept) and
-    `over_limit/...` as the stats of a crawl.  *share* (0 to 1) is how much has been read.
+    `records`, `seen`, `kept`, `dropped`, `dropped_for_earlier_run`, `bad` (records that cannot be read,
+    kept) and `over_limit/...` as the stats of a crawl.  *share* (0 to 1) is how much has been read.
     """
 
     index: Index
@@ -172,9 +182,7 @@ class Adding:
     output: Path | None = None
     tell: Callable[[str], None] = lambda _: None
     counts: Counter[str] = field(default_factory=Counter)
-    records: int = 0
     share: float = 0.0
-    _detector: Detector = field(init=False)
 
     def work(self, progress: Callable[[], None] = lambda: None) -> Run:
         """Go through all records, and return their run; *progress* is called after each batch.
@@ -183,7 +191,6 @@ class Adding:
         `DedupError` if it cannot be written.
         """
         with Detector(self.index, self.settings.config, self.spider) as detector:
-            self._detector = detector
             with ExitStack() as opened:
                 write: Write = bool  # writes nothing
                 if output := self.output:
@@ -191,56 +198,50 @@ class Adding:
                     part = opened.enter_context(replacing(output, is_folder=first.form == "html"))
                     write = opened.enter_context(first.sink(part, compressed=is_compressed(output)))
                     detector.hold()
-                run = detector.run
-                sight = partial(results_of, self.settings, run)
-                judged = opened.enter_context(closing(sighted(self._batches(), sight, self.jobs)))
-                for (feed, records, _), results in judged:
-                    self._settle(feed, zip(records, results, strict=True), write)
+                sight = partial(results_of, self.settings, detector.run)
+                found = sighted(self._batches(detector), sight, self.jobs)
+                for records, results in opened.enter_context(closing(found)):
+                    self._settle(detector, [*zip(records, results, strict=True)], write)
                     progress()
-            self.index.runs.let_go(run)
-        return run
+            self.index.runs.let_go(detector.run)
+            return detector.run
 
-    def _batches(self) -> Iterator[Batch]:
+    def _records(self) -> Iterator[Record]:
         for number, feed in enumerate(self.inputs.feeds):
-            records: list[Record] = []
-            size = 0
             try:
                 for record in feed.records():
-                    records.append(record)
-                    size += record.size
-                    if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
-                        self.share = (number + feed.share) / len(self.inputs.feeds)
-                        yield feed, records, self._detector.texts.are_kept()
-                        records, size = [], 0
+                    self.share = (number + feed.share) / len(self.inputs.feeds)
+                    yield record
             except FeedError as error:
                 self.inputs.troubles.append(str(error))
-            self.share = (number + 1) / len(self.inputs.feeds)
-            yield feed, records, self._detector.texts.are_kept()
 
-    def _settle(self, feed: Feed, read: Iterable[tuple[Record, Result]], write: Write) -> None:
+    def _batches(self, detector: Detector) -> Iterator[Batch]:
+        left = self._records()
+        while records := [*_bounded(left)]:
+            payloads = [(type(record.feed), record.payload) for record in records]
+            yield records, (payloads, detector.texts.are_kept())
+        self.share = 1.0
+
+    def _settle(self, detector: Detector, read: list[tuple[Record, Result]], write: Write) -> None:
         """Judge what was *read* in one transaction, and then *write* the records that are kept."""
-        settled = []
         with self.index.batch():
-            for record, result in read:
-                problem = record.problem or (result if isinstance(result, str) else "")
-                is_judged = problem or feed.has_pages_only or result is not None
-                is_whole = record.source is not None
-                is_kept = is_whole and not (is_judged and self._is_copy(record, result))
-                settled.append((record, problem, is_kept))
-        for record, problem, is_kept in settled:  # when the index is free for others again
-            self.records += 1
-            if problem:
+            are_kept = [self._is_kept(detector, *one) for one in read]
+        for (record, result), is_kept in zip(read, are_kept, strict=True):
+            self.counts["records"] += 1
+            if is_bad := isinstance(result, str):
                 self.counts["bad"] += 1
-                self.tell(f"{record.name} {problem}")
+                self.tell(f"{record.name} {result}")
             try:
                 if is_kept:
                     write(record.source)
             except FeedError as error:
-                if not problem:  # others were told just now
+                if not is_bad:  # others were told just now
                     raise DedupError(f"{error}: {self.output} would lack it") from error
 
-    def _is_copy(self, record: Record, result: Result) -> bool:
-        counts, detector = self.counts, self._detector
+    def _is_kept(self, detector: Detector, record: Record, result: Result) -> bool:
+        if result is None and not record.feed.has_pages_only:
+            return True
+        counts = self.counts
         counts["seen"] += 1
         if isinstance(result, NoHtml) and counts["seen"] == counts["not_judged"] + 1:
             # Nothing seen so far was a page; one record among pages is kept.
@@ -252,7 +253,7 @@ class Adding:
             )
         if not isinstance(result, Sighted):
             counts.update(("kept", "not_judged"))
-            return False
+            return True
         if result.excess:
             counts[f"over_limit/{result.excess}"] += 1
         asked = PageToRecord(result.sighting, detector.texts.kept(None, result.stored))
@@ -263,21 +264,23 @@ class Adding:
         is_alone = self.settings.config.unchanged == "drop"
         is_earlier = is_alone and verdict.canonical_run != detector.run.id
         counts["dropped_for_earlier_run"] += is_earlier and not verdict.kept
-        return not verdict.kept
+        return verdict.kept
 
 
 def results_of(
-    settings: DedupSettings, run: Run, feed: type[Feed], payloads: list[Any], stores: bool
+    settings: DedupSettings, run: Run, payloads: Sequence[tuple[type[Feed], Any]], stores: bool
 ) -> list[Result]:
-    """Return what is in each payload of a *feed*; with *stores* also the pages as they are stored."""
-    config, rule = settings.config, settings.fields
+    """Return what is in each payload of a feed; with *stores* also the pages as they are stored."""
+    config = settings.config
     marked = MarkedPlaces(config.exceptions)
     kind = "item" if settings.source == "item" else "page"
     of_run = partial(sighting_of, spider=run.spider, run=run.id, time=time.time())
 
-    def result(payload: Any) -> Result:
+    def result(feed: type[Feed], payload: Any) -> Result:
         try:
-            raw = None if payload is None else feed.raw_page(payload, rule)
+            if isinstance(payload, BadRecord):
+                raise payload
+            raw = None if payload is None else feed.raw_page(payload, settings.fields)
             if raw is None:
                 return None
             host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
@@ -289,34 +292,31 @@ def results_of(
             return Sighted(sighting, stored, page.excess)
         except NoHtml as error:
             return error
-        except formats.BadRecord as error:
+        except BadRecord as error:
             return str(error)
         except Exception as error:  # no page may stop the others
             return f"cannot be judged: {type(error).__name__}: {error}"
 
-    return [result(payload) for payload in payloads]
+    return [result(*payload) for payload in payloads]
 
 
 def sighted(
-    batches: Iterable[Batch], sight: Callable[..., list[Result]], jobs: int
-) -> Generator[tuple[Batch, list[Result]]]:
-    """Yield each batch with what *sight* gives for it, in their order; it must be closed.
+    batches: Iterator[Batch], sight: Callable[..., list[Result]], jobs: int
+) -> Generator[tuple[list[Record], list[Result]]]:
+    """Yield the records of each batch with what *sight* gives for them, in their order.
 
     The results come from *jobs* processes, those of the first batch and with one job from this one.
-    Other processes end when the caller ends, in whatever way.  A bounded number of batches is read
-    ahead.  Raises `DedupError` if a process was killed.
+    Other processes end when the caller ends, in whatever way, or this is closed.  A bounded number of
+    batches is read ahead.  Raises `DedupError` if a process was killed.
     """
+    for records, task in islice(batches, 1 if jobs > 1 else None):  # what it loads a fork shares
+        yield records, sight(*task)
+    waiting: deque[tuple[list[Record], Future[list[Result]]]] = deque()
     pool: ProcessPoolExecutor | None = None
-    waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
     try:
-        for number, batch in enumerate(batches):
-            feed, records, stores = batch
-            task = sight, type(feed), [record.payload for record in records], stores
-            if number == 0 or jobs == 1:  # what it loads is shared after a fork
-                yield batch, sight(*task[1:])
-                continue
+        for records, task in batches:
             pool = pool or ProcessPoolExecutor(jobs, _context(), _begin_work)
-            waiting.append((batch, _submitted(pool, *task)))
+            waiting.append((records, _submitted(pool, sight, *task)))
             # One batch for each process, one waiting for it, and one that the index is asked about.
             if len(waiting) > 2 * jobs:
                 done, future = waiting.popleft()
@@ -327,8 +327,14 @@ def sighted(
         why = "a process that makes fingerprints was killed, perhaps because memory ran out"
         raise DedupError(f"{why}; try fewer --jobs") from error
     finally:
-        if pool is not None:
+        if pool:
             pool.shutdown(cancel_futures=True)
+
+
+def _context() -> Any:
+    """Return how processes are made: by a fork, which is fast, where no thread could hold a lock."""
+    is_alone = threading.active_count() == 1 and "pyarrow" not in sys.modules  # which has threads
+    return multiprocessing.get_context("fork" if sys.platform == "linux" and is_alone else "spawn")
 
 
 def _begin_work() -> None:
@@ -352,9 +358,3 @@ def _submitted(pool: ProcessPoolExecutor, *task: Any) -> Future[list[Result]]:
         return pool.submit(*task)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _context() -> Any:
-    """Return how processes are made: by a fork, which is fast, where no thread could hold a lock."""
-    is_alone = threading.active_count() == 1 and "pyarrow" not in sys.modules  # which has threads
-    return multiprocessing.get_context("fork" if sys.platform == "linux" and is_alone else "spawn")

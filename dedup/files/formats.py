@@ -16,10 +16,10 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
-from itertools import count, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any, BinaryIO, ClassVar
 
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
@@ -41,25 +41,26 @@ class BadRecord(DedupError):  # noqa: N818 - it says what is the matter
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a feed; *name* says in messages where it is.
+    """A record of a *feed*; *name* says in messages where it is.
 
-    *source* is what a `Feed.sink` writes, None where nothing whole can be written.  *payload* is what
-    `Feed.raw_page` takes, None where there is nothing to judge; *size* is about how many bytes that has.
+    *source* is what `Feed.sink` writes.  *payload* is what `Feed.raw_page` takes, or why it cannot, or
+    None where there is nothing to judge; *size* is about how many bytes it holds in memory.
     """
 
+    feed: Feed
     name: str
     source: Any
     payload: Any = None
     size: int = 0
-    problem: str = ""
 
 
+@dataclass
 class Feed(ABC):
-    """The records of the file *path*; *share* (0 to 1) is how much of it has been read.
+    """The records of the file *name*, as `FieldRule` says; *share* (0 to 1) is how much has been read.
 
-    The names of its files have one of the *endings*, and ".gz" after it if they *may_be_compressed*.  If
-    it *has_pages_only* every record counts as a page, even an empty one, else only what holds one.
-    *entries* are its files: the path of each, its path in an output folder, and its site.
+    *relative* is its path in an output folder, *site* the folder that was asked for.  The names of its
+    files have one of the *endings*, and ".gz" after it if they *may_be_compressed*.  If it
+    *has_pages_only* every record counts as a page, even an empty one, else only what holds one.
     """
 
     form: ClassVar[str]
@@ -67,9 +68,11 @@ class Feed(ABC):
     may_be_compressed: ClassVar[bool] = False
     has_pages_only: ClassVar[bool] = True
 
-    def __init__(self, path: Path, rule: FieldRule) -> None:
-        self.path, self.name, self.rule = path, str(path), rule
-        self.share, self.entries = 0.0, list[tuple[str, str, str]]()
+    name: str
+    rule: FieldRule
+    relative: str
+    site: str
+    share: float = 0.0
 
     @abstractmethod
     def records(self) -> Iterator[Record]:
@@ -91,6 +94,15 @@ class Feed(ABC):
         """Return what must be equal in feeds that are written to one file; raises `FeedError`."""
         return b""
 
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the file; raises `FeedError` where it cannot be read further."""
+        try:
+            with open(self.name, "rb") as file:
+                yield file
+        except (OSError, EOFError, zlib.error, ValueError, NotImplementedError) as error:
+            raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
+
     def check_columns(self, there: Sequence[str]) -> None:
         """Raise `FeedError` if a column that the rule names is not *there*, or none is."""
         missing = ", ".join(sorted(set(self.rule.text_fields) - set(there)))
@@ -99,28 +111,14 @@ class Feed(ABC):
             raise FeedError(f"{self.name} has no column {missing or 'at all'}; it has {known}")
 
 
-def is_compressed(path: Path) -> bool:
+def is_compressed(path: Path | str) -> bool:
     """Return whether *path* is compressed with gzip, by its name."""
-    return path.suffix.lower() == ".gz"
-
-
-def is_packed(file: BufferedReader) -> bool:
-    """Return whether *file* is compressed with gzip from where it stands, by its bytes."""
-    return file.peek(2)[:2] == b"\x1f\x8b"
+    return str(path).lower().endswith(".gz")
 
 
 def packed(file: IO[bytes]) -> gzip.GzipFile:
     """Return *file* for what is to be compressed: equal input gives equal output, it has no time."""
     return gzip.GzipFile("", "wb", 6, file, mtime=0)
-
-
-@contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Raise `FeedError` where the file of that *name* cannot be read further."""
-    try:
-        yield
-    except (OSError, EOFError, zlib.error, ValueError, NotImplementedError) as error:
-        raise FeedError(f"{name} cannot be read to its end: {error}") from error
 
 
 class Lines(Feed):
@@ -133,14 +131,11 @@ class Lines(Feed):
 
         Raises `FeedError` at one of more than `MAX_RECORD` bytes, or where gzip is damaged or cut off.
         """
-        with reading(self.name), self.path.open("rb") as file:
+        with self.opened() as file:
             size = os.fstat(file.fileno()).st_size or 1
-            lines: Any = gzip.GzipFile(fileobj=file) if is_compressed(self.path) else file
-            for number in count(1):
-                line = lines.readline(MAX_RECORD + 1)
+            lines: Any = gzip.GzipFile(fileobj=file) if is_compressed(self.name) else file
+            for number, line in enumerate(iter(partial(lines.readline, MAX_RECORD + 1), b""), 1):
                 self.share = file.tell() / size
-                if not line:
-                    return
                 if len(line) > MAX_RECORD:
                     long = f"line {number:,} has more than {MAX_RECORD:,} bytes"
                     raise FeedError(f"{self.name}, {long}: it is not read from there on")
@@ -162,7 +157,7 @@ class JsonLines(Lines):
     def records(self) -> Iterator[Record]:
         for number, line in self.lines():
             if line.strip():
-                yield Record(f"{self.name}, line {number:,}", line, line, len(line))
+                yield Record(self, f"{self.name}, line {number:,}", line, line, len(line))
 
     @staticmethod
     def raw_page(payload: bytes, rule: FieldRule) -> RawPage | None:
@@ -213,17 +208,16 @@ class CsvRows(Lines):
         lines = islice(self.lines(), 1, None)
         while True:
             row: list[tuple[int, bytes]] = []
-            problem, payload = "", None
+            payload: tuple[list[str], list[str]] | BadRecord
             try:
-                reader = csv.reader(_noted(lines, row), delimiter=delimiter, strict=True)
-                payload = columns, next(reader)
+                payload = columns, next(csv.reader(_noted(lines, row), delimiter=delimiter, strict=True))
             except StopIteration:
                 return
             except csv.Error as error:
-                problem = f"is not valid CSV: {error}"
-            if problem or (payload and payload[1]):
+                payload = BadRecord(f"is not valid CSV: {error}")
+            if payload != (columns, []):  # an empty line
                 text = b"".join(line for _, line in row)
-                yield Record(f"{self.name}, line {row[0][0]:,}", text, payload, len(text), problem)
+                yield Record(self, f"{self.name}, line {row[0][0]:,}", text, payload, len(text))
 
     @staticmethod
     def raw_page(payload: tuple[list[str], list[str]], rule: FieldRule) -> RawPage | None:
@@ -248,18 +242,14 @@ def _noted(lines: Iterator[tuple[int, bytes]], row: list[tuple[int, bytes]]) -> 
         yield line.decode("utf-8", "surrogateescape")
 
 
-class HtmlFiles(Feed):
-    """Pages in files: the URL of one is that of its file, its site the folder that was asked for."""
+class HtmlFile(Feed):
+    """A page in a file: its URL is that of the file, its site the folder that was asked for."""
 
     form = "html"
     endings = (".html", ".htm", ".xhtml")
 
     def records(self) -> Iterator[Record]:
-        for number, (path, relative, site) in enumerate(self.entries, 1):
-            self.share = number / len(self.entries)
-            # What is not there is reported when it is read.
-            size = os.stat(path).st_size if os.path.exists(path) else 0
-            yield Record(path, (path, relative), (path, site), size)
+        yield Record(self, self.name, (self.name, self.relative), (self.name, self.site))
 
     @staticmethod
     def raw_page(payload: tuple[str, str], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
@@ -272,14 +262,6 @@ class HtmlFiles(Feed):
         if len(html) > MAX_RECORD:
             raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
         return RawPage(html=html, url=Path(path).absolute().as_uri(), seen_on=site)
-
-    def likeness(self) -> bytes:
-        """Raise `FeedError` for two files that would be the same one in the output."""
-        seen: dict[str, str] = {}
-        for path, relative, _ in self.entries:
-            if (other := seen.setdefault(relative, path)) != path:
-                raise FeedError(f"{other} and {path} would both be {relative} in the output")
-        return b""
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
@@ -305,22 +287,23 @@ class ParquetRows(Feed):
     form = "parquet"
     endings = (".parquet", ".pq")
 
-    def _opened(self) -> Any:
+    @contextmanager
+    def _read(self) -> Iterator[Any]:
         try:
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
             how = "Parquet is read with pyarrow; install it with: pip install pyarrow"
             raise DedupError(how) from error
-        with reading(self.name):
-            return ParquetFile(self.path)
+        with self.opened(), ParquetFile(self.name) as file:
+            yield file
 
     def likeness(self) -> Any:
         """Return the schema."""
-        with self._opened() as file:
+        with self._read() as file:
             return file.schema_arrow
 
     def records(self) -> Iterator[Record]:
-        with self._opened() as file, reading(self.name):
+        with self._read() as file:
             names = file.schema_arrow.names
             self.check_columns(names)
             if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
@@ -329,13 +312,12 @@ class ParquetRows(Feed):
             batches = (rows for group in groups for rows in file.iter_batches(_ROWS, [group]))
             places = ((rows, index) for rows in batches for index in range(rows.num_rows))
             for number, (rows, index) in enumerate(places, 1):
-                self.share, values, problem = number / file.metadata.num_rows, None, ""
+                self.share, name = number / file.metadata.num_rows, f"{self.name}, row {number:,}"
                 try:
-                    (values,) = rows.slice(index, 1).to_pylist()
+                    (payload,) = rows.slice(index, 1).to_pylist()
                 except (ValueError, OverflowError) as error:  # no UTF-8, or no date
-                    problem = f"cannot be read: {error}"
-                name, size = f"{self.name}, row {number:,}", rows.nbytes // rows.num_rows
-                yield Record(name, (rows, index), values, size, problem)
+                    payload = BadRecord(f"cannot be read: {error}")
+                yield Record(self, name, (rows, index), payload, rows.nbytes // rows.num_rows)
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002

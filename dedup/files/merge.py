@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from dedup.index import Index, Row
 from dedup.index.rows import numbers
 from dedup.model.errors import DedupError, IndexMismatch
 from dedup.model.fingerprint import PageToRecord
+from dedup.model.hashes import digest
 from dedup.model.verdict import Outcome
 from dedup.prints.fingerprinter import DedupConfig
 
@@ -126,4 +126,4 @@ def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
 def _identity(row: Row) -> bytes:
     seen, page = row.sighting, row.sighting.fingerprint
     facts = repr((seen.run, seen.kind, seen.scope, seen.url, seen.time, page.content_simhash)).encode()
-    return blake2b(facts + page.body_digest + page.token_digest, digest_size=16).digest()
+    return digest(facts + page.body_digest + page.token_digest)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from w3lib.encoding import http_content_type_encoding
 
 from dedup.files import formats
-from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Record, Write, is_packed
+from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Record, Write
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
 
@@ -45,7 +45,7 @@ class WebArchive(Feed):
     has_pages_only = False
 
     def records(self) -> Iterator[Record]:
-        with formats.reading(self.name), self.path.open("rb") as file:
+        with self.opened() as file:
             size = os.fstat(file.fileno()).st_size
             archive = _archive(file, no_record_parse=True)
             for number in count(1):
@@ -76,10 +76,11 @@ class WebArchive(Feed):
                 is_sound = not left and archive.err_count == errors and len(heads) == 1
                 there = (length, record.length) if is_sound else (archive.offset - place, None)
                 source: RecordPlace = (self.name, place, *there)
-                payload = source if is_sound and record.rec_type in _WITH_PAGES else None
-                problem = "" if is_sound else f"is damaged or has a wrong length ({said}): {_WRONG}"
+                payload: Any = source if record.rec_type in _WITH_PAGES else None
+                if not is_sound:
+                    payload = BadRecord(f"is damaged or has a wrong length ({said}): {_WRONG}")
                 self.share = archive.offset / size
-                yield Record(f"{self.name}, record {number:,}", source, payload, problem=problem)
+                yield Record(self, f"{self.name}, record {number:,}", source, payload)
 
     def _damaged(self, place: int) -> FeedError:
         told = f"is damaged or cut off at byte {place:,}"
@@ -114,7 +115,7 @@ class WebArchive(Feed):
             name, place, length, block = source
             with open(name, "rb") as file:
                 file.seek(place)
-                was_packed = is_packed(file)
+                was_packed = file.peek(2)[:2] == b"\x1f\x8b"  # whatever its name says
                 unpacked: Any = gzip.GzipFile(fileobj=file) if was_packed else file
                 if was_packed == compressed:
                     part = LimitReader(file, length)

@@ -10,8 +10,20 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
+from dedup.files.formats import BadRecord, Record
+from dedup.reading.fields import RawPage
+
 Pages = Sequence[tuple[str, str]]
 """URLs and HTML."""
+
+
+def problem_of(record: Record) -> str:
+    return str(record.payload) if isinstance(record.payload, BadRecord) else ""
+
+
+def raw_page(record: Record) -> RawPage | None:
+    feed, payload = record.feed, record.payload
+    return None if payload is None or problem_of(record) else feed.raw_page(payload, feed.rule)
 
 
 def number_of(url: str) -> int:

@@ -19,11 +19,11 @@ from warcio import bufferedreaders
 from dedup.files import formats as formats_module
 from dedup.files import warc
 from dedup.files.adding import find_feeds
-from dedup.files.formats import BadRecord, CsvRows, Feed, FeedError, HtmlFiles, JsonLines, Lines, Record
+from dedup.files.formats import BadRecord, CsvRows, Feed, FeedError, JsonLines, Lines, Record
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
 from tests.files import formats
-from tests.files.formats import WRITERS
+from tests.files.formats import WRITERS, problem_of, raw_page
 
 RULE = FieldRule()
 PAGES = [(f"http://a/{n}", f'<body><p>page {n}</p>\r\n<i>“quoted”, "well"</i>') for n in range(13)]
@@ -39,20 +39,11 @@ def shown(record: Record) -> tuple[object, ...]:
     source = record.source
     if isinstance(source, tuple) and hasattr(source[0], "num_rows"):
         source = source[0].slice(source[1], 1).to_pylist()
-    return (record.name, source, record.payload, record.problem)
+    return (record.name, source, problem_of(record) or record.payload)
 
 
-def files_of(feeds: list[Feed]) -> list[str]:
-    files = ([one[0] for one in it.entries] if isinstance(it, HtmlFiles) else [it.name] for it in feeds)
-    return [file for found in files for file in found]
-
-
-def raw_pages(feed: Feed) -> list[RawPage]:
-    return [
-        raw
-        for record in feed.records()
-        if record.payload is not None and (raw := feed.raw_page(record.payload, feed.rule))
-    ]
+def raw_pages(*feeds: Feed) -> list[RawPage]:
+    return [raw for feed in feeds for record in feed.records() if (raw := raw_page(record))]
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b""))), st.booleans())
@@ -136,9 +127,9 @@ def test_a_quote_that_never_ends_loses_no_row(tmp_path: Path, monkeypatch: pytes
     feed = feed_of(path)
     records = list(feed.records())
     assert b"".join(record.source for record in records) == path.read_bytes()[7:]
-    good = [record.payload[1] for record in records if not record.problem]
+    good = [record.payload[1] for record in records if not problem_of(record)]
     assert good == [["1", "one"], ["5", "five"]]
-    bad = [record.name for record in records if record.problem]
+    bad = [record.name for record in records if problem_of(record)]
     assert bad == [f"{path}, line 3", f"{path}, line 7"]
     monkeypatch.setattr(formats_module, "MAX_RECORD", 50)  # nor does it fill the memory
     path.write_text("n,text\n" + '1,"one\n' + "2,two\n" * 20)
@@ -212,8 +203,8 @@ def read_in(feed: Feed) -> tuple[list[str], int, str]:
     urls, problems = list[str](), 0
     try:
         for record in feed.records():
-            problems += bool(record.problem)
-            raw = feed.raw_page(record.payload, feed.rule) if record.payload else None
+            problems += bool(problem_of(record))
+            raw = raw_page(record)
             urls += [raw.url] if raw else []
     except FeedError as error:
         return urls, problems, str(error)
@@ -432,11 +423,10 @@ def test_folders_are_read_in_order_and_tell_what_they_leave_out(tmp_path: Path) 
         (tmp_path / name).write_text("x")
     os.mkfifo(tmp_path / "pipe.html")
     found = find_feeds([tmp_path], RULE)
-    assert [feed.form for feed in found.feeds] == ["html", "jsonl", "html"]
-    names = [Path(file).name for file in files_of(found.feeds)]
-    assert names == ["b.html", "c.xhtml", "y.jsonl", "z.HTM"]
+    assert [feed.form for feed in found.feeds] == ["html", "html", "jsonl", "html"]
+    assert [Path(feed.name).name for feed in found.feeds] == ["b.html", "c.xhtml", "y.jsonl", "z.HTM"]
     assert found.left_out == 1
-    assert [feed.form for feed in find_feeds([tmp_path], RULE, "html").feeds] == ["html"]
+    assert {feed.form for feed in find_feeds([tmp_path], RULE, "html").feeds} == {"html"}
     with pytest.raises(DedupError, match=r"notes\.txt has a name that shows no format"):
         find_feeds([tmp_path / "notes.txt"], RULE)
     assert find_feeds([tmp_path / "notes.txt"], RULE, "jsonl").feeds[0].form == "jsonl"
@@ -451,12 +441,11 @@ def test_files_have_the_paths_and_urls_that_pathlib_gives(
         (tmp_path / name).write_text("<p>x")
     monkeypatch.chdir(tmp_path / "a" if folder == ".." else tmp_path)
     start = tmp_path if folder is None else Path(folder)
-    (feed,) = find_feeds([start], RULE).feeds
-    assert isinstance(feed, HtmlFiles)
+    feeds = find_feeds([start], RULE).feeds
     files = sorted(start.rglob("*.html"), key=lambda file: (len(file.parts), file))
-    assert [record.name for record in feed.records()] == [str(file) for file in files]
-    assert [Path(entry[1]) for entry in feed.entries] == [file.relative_to(start) for file in files]
-    assert [raw.url for raw in raw_pages(feed)] == [file.absolute().as_uri() for file in files]
+    assert [record.name for feed in feeds for record in feed.records()] == [str(file) for file in files]
+    assert [Path(feed.relative) for feed in feeds] == [file.relative_to(start) for file in files]
+    assert [raw.url for raw in raw_pages(*feeds)] == [file.absolute().as_uri() for file in files]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other links")
@@ -468,7 +457,7 @@ def test_what_links_hide_is_told(tmp_path: Path) -> None:
     for link, target in [*links.items(), ("gone.html", "nowhere.html")]:
         (tmp_path / "pages" / link).symlink_to(target)
     found = find_feeds([tmp_path / "pages"], RULE)
-    names = [Path(file).name for file in files_of(found.feeds)]
+    names = [Path(feed.name).name for feed in found.feeds]
     assert names == ["gone.html", "page.html", "a.html"]
     assert (found.left_out, found.troubles) == (3, [])
     (gone, *_) = found.feeds[0].records()
