@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -80,6 +80,12 @@ class Exceptions:
         """Return the keys of the pages that the page of *key* is a copy of."""
         return _of(self.copies, key)
 
+    def said(self) -> Iterator[Said]:
+        """Yield what these are made of, each once."""
+        yield from (Said("", "", says, site, place) for site, place, says in self.places)
+        yield from (Said(*pair, DIFFERENT) for pair in self.different if pair == (*sorted(pair),))
+        yield from (Said(*pair, COPY) for pair in self.copies)
+
     def __len__(self) -> int:
         """Return how many pairs and places there are."""
         return len(self.different) // 2 + len(self.copies) + len(self.places)
@@ -106,7 +112,7 @@ class Marks:
         if said.place:
             columns += (name for name in ("site", "place") if name not in columns)
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-        rows = [row for row in rows if _about(said_by(row)) != _about(said)]
+        rows = [row for row in rows if about(said_by(row)) != about(said)]
         if said.says:
             Exceptions.of([said])
             rows.append(dict(cells))
@@ -119,7 +125,8 @@ def said_by(cells: Mapping[str, str | None]) -> Said:
     return Said(*((cells.get(name) or "").strip() for name in Said._fields))
 
 
-def _about(said: Said) -> frozenset[str]:
+def about(said: Said) -> frozenset[str]:
+    """Return what it is said of, in any order."""
     of = (said.site, said.place) if said.place else (url_key(said.page), url_key(said.other))
     return frozenset(of)
 

@@ -92,7 +92,7 @@ def compared(kept: str, copy: str, *whole: str) -> Compared:
     one, other, *both = ([_plain(units(line)) for line in text.split("\n")] for text in texts)
     there, here = both or (one, other)
     known = {KEPT: _known(one, here), COPY: _known(other, there)}
-    lines = list(_lines(_without_moved(pieces_of(kept, copy), known)))
+    lines = list(_marked_lines(_without_moved(pieces_of(kept, copy), known)))
     parts = (part for line in lines for of, part in _joined(line) if of == COPY)
     lost = sum(words_in(tokens(ADDRESS.sub(" address ", part))) for part in parts)
     return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)))
@@ -140,6 +140,19 @@ def units(text: str) -> list[str]:
 def _lines(parts: Sequence[tuple[_T, str]]) -> Iterator[list[tuple[_T, str]]]:
     numbers = accumulate("\n" in unit for _, unit in parts)
     for _, line in groupby(zip(numbers, parts, strict=True), key=itemgetter(0)):
+        yield [part for _, part in line]
+
+
+def _marked_lines(parts: Pieces) -> Iterator[Pieces]:
+    """Yield the lines of *parts*; what replaces as many lines as it has stands in these, one in each."""
+    numbers, last, before = list[int](), 0, -1
+    for of, group in groupby(parts, key=itemgetter(0)):
+        breaks = [*accumulate(int("\n" in unit) for _, unit in group)]
+        last -= before if of == COPY and before == breaks[-1] else 0
+        numbers += (last + count for count in breaks)
+        last, before = numbers[-1], breaks[-1] if of == KEPT else -1
+    order = sorted(zip(numbers, parts, strict=True), key=itemgetter(0))
+    for _, line in groupby(order, key=itemgetter(0)):
         yield [part for _, part in line]
 
 

@@ -14,7 +14,7 @@ from dedup import __version__
 from dedup.files.marks_file import marks_of
 from dedup.index import Row
 from dedup.model.errors import moment, printable, printable_url
-from dedup.model.marks import COPY, DIFFERENT, Exceptions
+from dedup.model.marks import COPY, DIFFERENT, Exceptions, about, said_by
 from dedup.model.urls import url_key
 from dedup.model.verdict import Reason
 from dedup.reading.noise import gaps_named
@@ -41,11 +41,15 @@ def page_of(report: Report, *, token: str = "") -> str:
     assets = Path(__file__).parent / "assets"
     html, css, js = ((assets / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
+    entries, places = entries_of(report), report.losses.places[:MAX_PLACES]
+    marks = (one.mark for shown in (entries, places) for one in shown)
+    here = {about(said_by(mark)) for mark in marks}
     return jinja.from_string(html).render(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),
-        entries=entries_of(report),
-        places=report.losses.places[:MAX_PLACES],
+        entries=entries,
+        places=places,
+        marked=[one for one in report.config.exceptions.said() if about(one) not in here],
         left_out=report.left_out[:MAX_PLACES],
         copied=report.copied[:MAX_PLACES],
         scattered=report.index.rows_of(report.scattered[:MAX_PLACES]),

@@ -139,6 +139,11 @@ def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> Non
         assert place.locator("h3").inner_text() == "Size #, red · 5 pages, a.example"
         assert place.locator(".line").count() == 3
         assert set(place.locator("del").all_inner_texts()) < set("12345")
+        for within in (place, shown.locator("li[data-mark]").first):  # what is marked is listed
+            with shown.expect_response("**/marks"):
+                within.get_by_role("button", name="This does not matter").click()
+            shown.reload()
+            assert place.count() == (0 if within is place else 1)
         with shown.expect_response("**/marks"):
             place.get_by_role("button", name="These tell pages apart").click()
         assert not place.get_by_text("these may be records").is_visible()

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -33,12 +35,7 @@ from tests.support.crawling import ROOT, bounds, wait_until
 from tests.support.pages import edited, text
 
 KILLING = Path(__file__).parent / "killing"
-
-
-def html(content: str) -> str:
-    return f"<html><body><h1>t</h1><p>{content}</p></body></html>"
-
-
+html = "<html><body><h1>t</h1><p>{}</p></body></html>".format
 CONTENTS = [text(1), text(2), text(1), edited(2, 2), text(3)]
 PAGES = [(f"http://a/{number}", html(content)) for number, content in enumerate(CONTENTS, 1)]
 UNIQUE = [PAGES[0], PAGES[1], PAGES[4]]
@@ -51,8 +48,7 @@ def outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
 
 
-def add(*arguments: object) -> Result:
-    return run("add", *arguments)
+add = partial(run, "add")
 
 
 def add_here(*arguments: object) -> Result:
@@ -192,14 +188,11 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
 
 def processes_of(group: int) -> list[str]:
     """Return the processes of a session that live."""
-    found = []
+    found = list[str]()
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == group and fields[0] != "Z":
-            found.append(stat.parent.name)
+            found += [stat.parent.name] * (int(fields[3]) == group and fields[0] != "Z")
     return found
 
 
@@ -293,8 +286,7 @@ def test_an_unreadable_file_does_not_stop_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl.gz").write_bytes((tmp_path / "a.jsonl.gz").read_bytes()[:-20])
     output = tmp_path / "c.jsonl.gz"
     done = add_here("a.jsonl.gz", "b.jsonl.gz", "--output", output, "--json")
-    assert done.exit_code == 1
-    assert "a.jsonl.gz cannot be read to its end" in done.stderr
+    assert (done.exit_code, "a.jsonl.gz cannot be read to its end" in done.stderr) == (1, True)
     assert "a.jsonl.gz: " not in done.stderr  # it is named once
     assert json.loads(done.stdout)["unreadable"] == 1
     assert json.loads(pages_in(output)[-1])["url"] == "http://b/"
@@ -331,8 +323,7 @@ def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "\x1b[31m\u202e.jsonl"
     path.write_text("{\n")
     done = add_here(path)
-    assert "\x1b" not in done.output
-    assert "\u202e" not in done.output
+    assert not {"\x1b", "\u202e"} & {*done.output}
     assert "\\x1b[31m\\u202e.jsonl, line 1 is not valid JSON" in done.stderr
 
 
@@ -513,8 +504,7 @@ def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path
     feed, out = records(tmp_path / "shop.jsonl", *RECORDS), tmp_path / "out.jsonl"
     chosen = ("--index", "pages.db", "--jobs", jobs, "--output", out)
     done = add(feed, *chosen)
-    assert done.exit_code == 1
-    assert "line 1 is no page: it has no whole page" in done.output
+    assert (done.exit_code, "line 1 is no page: it has no whole page" in done.output) == (1, True)
     assert "-s DEDUP_TEXT_FIELDS=title,text" in done.output
     assert not out.exists()
     assert rows(tmp_path / "pages.db") == []

@@ -328,8 +328,7 @@ def packed(body: bytes, coding: str) -> bytes:
         parts = [body[place : place + 50] for place in range(0, len(body), 50)]
         return b"".join(b"%x;a=b\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
     if coding == "raw":
-        deflate = zlib.compressobj(wbits=-15)
-        return deflate.compress(body) + deflate.flush()
+        return zlib.compress(body, wbits=-15)
     return bytes({"gzip": gzip.compress, "zlib": zlib.compress, "br": brotli.compress}[coding](body))
 
 
@@ -368,15 +367,12 @@ def body_of(folder: Path, body: bytes, header: str) -> object:
     ],
 )
 def test_a_body_is_read_as_it_is_whatever_is_said(tmp_path: Path, headers: str, codings: str) -> None:
-    body = BODY
-    for coding in codings.split():
-        body = packed(body, coding)
-    assert body_of(tmp_path, body, headers) == BODY
-
-
-def test_text_that_begins_like_brotli_stays_as_it_is(tmp_path: Path) -> None:
-    text = b"Quite a text without any markup, of more than a few words."
-    assert body_of(tmp_path, text, "Content-Encoding: br") == text
+    like_brotli = b"Quite a text without any markup, of more than a few words."
+    for body in (BODY, like_brotli):
+        sent = body
+        for coding in codings.split():
+            sent = packed(sent, coding)
+        assert body_of(tmp_path, sent, headers) == body
 
 
 @pytest.mark.parametrize(

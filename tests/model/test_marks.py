@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.model.errors import ConfigError
-from dedup.model.marks import COPY, DIFFERENT, Marks
+from dedup.model.marks import COPY, DIFFERENT, Exceptions, Marks, Said
 
 PAIRS = [(f"http://a/{n}", f"http://a/{n % 3}") for n in range(3, 9)]
 SAID = st.lists(st.tuples(st.sampled_from(PAIRS), st.sampled_from([DIFFERENT, COPY, ""])))
@@ -20,6 +20,8 @@ def test_what_was_said_last_holds_and_nothing_else(said: list[tuple[tuple[str, s
     assert marks.rows[0] == stranger
     last = {pair: says for pair, says in dict(said).items() if says}
     assert {(row[1], row[2]): row[0] for row in marks.rows[1:]} == last
+    exceptions = Exceptions.of(Said(page, other, says) for says, page, other, _ in marks.rows)
+    assert Exceptions.of(exceptions.said()) == exceptions
 
 
 def test_a_pair_is_one_whichever_page_was_kept_and_however_its_urls_are_written() -> None:

@@ -1,8 +1,10 @@
 """What is lost is counted by stored texts, and grouped by the places in which copies differ."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,6 +19,7 @@ from dedup.reading.fields import FieldRule, raw_page_of, unjudged_of
 from dedup.reading.noise import Evidence, Gap, place_name
 from dedup.report.clusters import AMBER, GREEN, RED, Report
 from dedup.report.diff import BOTH, COPY
+from dedup.report.html import page_of
 from dedup.report.losses import Example
 from tests.report.reports import judged
 from tests.support.commands import run
@@ -117,12 +120,9 @@ def test_what_a_byline_stands_above_goes_by_its_own_words_and_only_what_is_named
 
 
 def test_what_a_mark_tells_apart_is_no_merged_record_though_it_differs_elsewhere_too() -> None:
-    index = index_of(
-        *(
-            f"<p class=s>Size {size}</p><p class=o>Order number {n}</p>"
-            for size, n in (("M", 17), ("L", 28))
-        )
-    )
+    body = "<p class=s>Size {}</p><p class=o>Order number {}</p>".format
+    index = index_of(body("M", 17), body("L", 28))
+    assert page_of(Report(index)).count('<section class="card place"') == 2
     places = {place.shown: place for place in Report(index).losses.places}
     marks = Exceptions.of([Said(**places["Size #"].mark, says="different")])
     report = Report(index, config=DedupConfig(exceptions=marks))
@@ -208,7 +208,10 @@ def test_a_mark_on_a_line_is_about_all_that_differs_in_it_on_any_copy(seed: int)
     (place,) = Report(index).losses.places
     assert place.shown.startswith("Who is online: # members and # guests: ")
     said = Exceptions.of([Said(**place.mark, says="copy")])
-    assert not Report(index, config=DedupConfig(exceptions=said)).losses.places
+    report = Report(index, config=DedupConfig(exceptions=said))
+    assert not report.losses.places
+    (mark,) = re.findall('<li data-mark="(.*)"', page_of(report))  # and can be taken back
+    assert json.loads(unescape(mark))["place"] == place.name
 
 
 def test_a_mark_is_about_all_that_its_card_shows_though_signs_alone_stay_between() -> None:

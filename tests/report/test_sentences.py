@@ -42,6 +42,12 @@ def test_lines_far_from_a_change_are_counted() -> None:
     ]
 
 
+def test_what_replaces_lines_stands_in_these() -> None:
+    lines = compared("Tea\nred\nXL\nSunday, noon", "Tea\nblue\nM\nFriday, noon").lines
+    said = ["".join(span.text for span in line) for line in lines if not isinstance(line, int)]
+    assert said == ["Tea", "red blue", "XL M", "Sunday Friday, noon"]
+
+
 @pytest.mark.parametrize(
     ("kept", "copy", "lost"),
     [
