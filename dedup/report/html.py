@@ -14,8 +14,7 @@ from dedup import __version__
 from dedup.files.marks_file import marks_of
 from dedup.index import Row
 from dedup.model.errors import moment, printable, printable_url
-from dedup.model.marks import COPY, DIFFERENT, Exceptions, about, said_by
-from dedup.model.urls import url_key
+from dedup.model.marks import Said, about
 from dedup.model.verdict import Reason
 from dedup.reading.noise import gaps_named
 from dedup.report.clusters import TO_MARK, Report
@@ -43,7 +42,7 @@ def page_of(report: Report, *, token: str = "") -> str:
     name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
     entries, places = entries_of(report), report.losses.places[:MAX_PLACES]
     marks = (one.mark for shown in (entries, places) for one in shown)
-    here = {about(said_by(mark)) for mark in marks}
+    here = {about(mark) for mark in marks if mark}
     return jinja.from_string(html).render(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),
@@ -74,34 +73,21 @@ def page_of(report: Report, *, token: str = "") -> str:
 class Pair(NamedTuple):
     """A copy and the page *kept*, and the numbers of the *places* where the two differ.
 
-    If it *is_open* the page kept has not all its words, or may not: somebody should look at it.
+    If it *is_open* the page kept has not all its words, or may not: somebody should look at it, and may
+    make a *mark*, which has what was said, unless no mark can name the two.
     """
 
     kept: Row
     copy: Row
     is_open: bool
     places: tuple[int, ...]
-
-    @property
-    def mark(self) -> dict[str, str]:
-        """What a mark of the pair has, but for what it says; nothing if there can be none."""
-        copy, kept = self.copy.sighting, self.kept.sighting
-        urls = (copy.url, kept.url)
-        if not (self.is_open and all(_MARKABLE.fullmatch(printable(url, len(url))) for url in urls)):
-            return {}
-        return {"site": copy.host, "page": copy.url, "other": kept.url, "place": ""}
-
-    def says(self, exceptions: Exceptions) -> str:
-        """Return what somebody has said of the pair, "" for nothing."""
-        copy, kept = url_key(self.copy.sighting.url), url_key(self.kept.sighting.url)
-        if kept in exceptions.strangers(copy):
-            return DIFFERENT
-        return COPY if kept in exceptions.originals(copy) else ""
+    mark: Said | None
 
 
 def entries_of(report: Report) -> list[Pair]:
     """Return what is listed: whole clusters, as they are ranked, at most `MAX_PAGES` pages."""
     differing = [frozenset(place.copies) for place in report.losses.places[:MAX_PLACES]]
+    said = {about(one): one.says for one in report.config.exceptions.said()}
     found: list[Pair] = []
     pages = 0
     for _, kept, copies in report.clusters(copies=min(MAX_MEMBERS, MAX_PAGES - 1)):
@@ -111,5 +97,8 @@ def entries_of(report: Report) -> list[Pair]:
         for copy in copies:
             is_open = copy.verdict.reason is not Reason.EXACT_DUPLICATE and report.lost(copy) != 0
             places = tuple(n for n, rows in enumerate(differing) if copy.id in rows)
-            found.append(Pair(kept, copy, is_open, places))
+            mark = Said(copy.sighting.url, kept.sighting.url, "", copy.sighting.host)
+            can_be = all(_MARKABLE.fullmatch(printable(url, len(url))) for url in mark[:2])
+            mark = mark._replace(says=said.get(about(mark), ""))
+            found.append(Pair(kept, copy, is_open, places, mark if is_open and can_be else None))
     return found

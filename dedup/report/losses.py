@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dedup.index import Row
 from dedup.index.rows import numbers
 from dedup.model.errors import counted, printable
-from dedup.model.marks import DIFFERENT
+from dedup.model.marks import DIFFERENT, Said
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading import noise
@@ -125,9 +125,9 @@ class Place:
         return *order, is_frame or not is_sentence, is_added, is_fixed, -len(self.copies)
 
     @property
-    def mark(self) -> dict[str, str]:
-        """What a mark of it has, but for what it says."""
-        return {"site": self.host, "page": "", "other": "", "place": self.name}
+    def mark(self) -> Said:
+        """The mark of it, with what was said."""
+        return Said("", "", self.says, self.host, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def test_a_mark_is_about_all_that_is_shown_to_differ_in_a_place(tmp_path: Path) 
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
         (place,) = last(index, marks).losses.places
     assert place.shown == "Item no. A1-#-#"
-    write_marks(marks, read_marks(marks)[0].with_mark({**place.mark, "says": "different"}))
+    write_marks(marks, read_marks(marks)[0].with_mark({**place.mark._asdict(), "says": "different"}))
     second, _ = run(tmp_path, shop, paths, DEDUP_PROBES=0)
     assert len(second.items) == 9
     assert f"1 mark obeyed, of {marks}" in second.log

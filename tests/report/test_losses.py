@@ -124,7 +124,7 @@ def test_what_a_mark_tells_apart_is_no_merged_record_though_it_differs_elsewhere
     index = index_of(body("M", 17), body("L", 28))
     assert page_of(Report(index)).count('<section class="card place"') == 2
     places = {place.shown: place for place in Report(index).losses.places}
-    marks = Exceptions.of([Said(**places["Size #"].mark, says="different")])
+    marks = Exceptions.of([places["Size #"].mark._replace(says="different")])
     report = Report(index, config=DedupConfig(exceptions=marks))
     assert (Report(index).colour, report.colour) == (RED, AMBER)
 
@@ -164,7 +164,7 @@ def test_what_only_print_views_say_is_one_place_that_can_be_marked() -> None:
     (place,) = Report(index := stored(pages)).losses.places
     assert str(place) == "As seen on # (8 pages, a.example)"
     for says, left in ("copy", ("As seen", "")), ("different", ("As seen on #", "different")):
-        marks = DedupConfig(exceptions=Exceptions.of([Said(**place.mark, says=says)]))
+        marks = DedupConfig(exceptions=Exceptions.of([place.mark._replace(says=says)]))
         assert [(one.shown, one.says) for one in Report(index, config=marks).losses.places] == [left]
 
 
@@ -207,7 +207,7 @@ def test_a_mark_on_a_line_is_about_all_that_differs_in_it_on_any_copy(seed: int)
     index = index_of(*lines)
     (place,) = Report(index).losses.places
     assert place.shown.startswith("Who is online: # members and # guests: ")
-    said = Exceptions.of([Said(**place.mark, says="copy")])
+    said = Exceptions.of([place.mark._replace(says="copy")])
     report = Report(index, config=DedupConfig(exceptions=said))
     assert not report.losses.places
     (mark,) = re.findall('<li data-mark="(.*)"', page_of(report))  # and can be taken back
@@ -217,7 +217,7 @@ def test_a_mark_on_a_line_is_about_all_that_differs_in_it_on_any_copy(seed: int)
 def test_a_mark_is_about_all_that_its_card_shows_though_signs_alone_stay_between() -> None:
     dates = "Saturday, 10 April 2027, 20:00. Hall.", "Sunday, 2 May 2027, 17:00. Hall."
     (place,) = Report(index_of(*(f"<p class=a>{date}" for date in dates), original=0)).losses.places
-    assert place.mark["place"] == place_name([Gap("html>body>p.a")])
+    assert place.mark.place == place_name([Gap("html>body>p.a")])
 
 
 KNOWN = ["Mr. Ames, room A12", "Mr. Bell, room B34", "costs 42.50 crowns", "build 8779618532 of May"]
