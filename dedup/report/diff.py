@@ -110,26 +110,18 @@ def pieces_of(kept: str, copy: str) -> Pieces:
     one, other = units(kept), units(copy)
     from rapidfuzz.distance import Indel  # takes longer than all else, and most crawls compare nothing
 
-    codes = Indel.opcodes(_plain(one), _plain(other))
-    runs = _merged((code.tag == "equal", code.src_end, code.dest_end) for code in codes)
-    ends = [(0, 0), *((end, other_end) for _, end, other_end in runs)]
-    sizes = [0, *(max(b - a, d - c) for (a, c), (b, d) in pairwise(ends)), 0]
-    runs = _merged(
-        (is_equal and sizes[n + 1] >= min(sizes[n], sizes[n + 2]), end, other_end)
-        for n, (is_equal, end, other_end) in enumerate(runs)
-    )
+    found = Indel.opcodes(_plain(one), _plain(other)).as_matching_blocks()
+    matches = [(0, 0, 0), *map(tuple, found)]  # the last one is empty, too
+    changes = [max(c - a - size, d - b - size) for (a, b, size), (c, d, _) in pairwise(matches)]
     parts: Pieces = []
     begin, other_begin = 0, 0
-    for is_equal, end, other_end in runs:
-        parts += [] if is_equal else [(KEPT, unit) for unit in one[begin:end]]
-        parts += [(BOTH if is_equal else COPY, unit) for unit in other[other_begin:other_end]]
-        begin, other_begin = end, other_end
+    for (at, other_at, size), around in zip(matches[1:], pairwise([*changes, 0]), strict=True):
+        if size >= min(around):
+            parts += ((KEPT, unit) for unit in one[begin:at])
+            parts += ((COPY, unit) for unit in other[other_begin:other_at])
+            begin, other_begin = at + size, other_at + size
+            parts += ((BOTH, unit) for unit in other[other_at:other_begin])
     return parts
-
-
-def _merged(runs: Iterable[tuple[bool, int, int]]) -> list[tuple[bool, int, int]]:
-    """Return runs of two texts, whether each is equal and where it ends, none like its neighbour."""
-    return [list(group)[-1] for _, group in groupby(runs, key=itemgetter(0))]
 
 
 def units(text: str) -> list[str]:
