@@ -220,7 +220,6 @@ class Adding:
         while records := [*_bounded(left)]:
             payloads = [(type(record.feed), record.payload) for record in records]
             yield records, (payloads, detector.texts.are_kept())
-        self.share = 1.0
 
     def _settle(self, detector: Detector, read: list[tuple[Record, Result]], write: Write) -> None:
         """Judge what was *read* in one transaction, and then *write* the records that are kept."""

@@ -44,7 +44,7 @@ class Record:
     """A record of a *feed*; *name* says in messages where it is.
 
     *source* is what `Feed.sink` writes.  *payload* is what `Feed.raw_page` takes, or why it cannot, or
-    None where there is nothing to judge; *size* is about how many bytes it holds in memory.
+    None where there is nothing to judge; *size* is about how many bytes that has.
     """
 
     feed: Feed
@@ -249,7 +249,9 @@ class HtmlFile(Feed):
     endings = (".html", ".htm", ".xhtml")
 
     def records(self) -> Iterator[Record]:
-        yield Record(self, self.name, (self.name, self.relative), (self.name, self.site))
+        # What is not there is reported when it is read.
+        self.share, size = 1.0, os.path.getsize(self.name) if os.path.exists(self.name) else 0
+        yield Record(self, self.name, (self.name, self.relative), (self.name, self.site), size)
 
     @staticmethod
     def raw_page(payload: tuple[str, str], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
