@@ -185,15 +185,14 @@ def try_() -> None:
 def report() -> None:
     """Print the runs and the clusters: each page kept, and the pages dropped for it.
 
-    The copies that lose most words come first. Words are lost with a copy if they are not on the page
-    kept. Exact copies lose none.
+    The copies that lose most words come first: those that are not on the page kept.
 
     HTML is one file, which loads nothing else: the clusters, with the texts of copies compared, up to
     2,000 pages; its figures count all.
 
     --serve shows it on 127.0.0.1, port 8090 or another free one (from afar: ssh -L 8090:127.0.0.1:8090
-    HOST), made anew at each load, also while a crawl runs. Here it has buttons: marks are written to a
-    file beside the index, which the next crawl obeys.
+    HOST), made anew at each load, also while a crawl runs. Its buttons write marks into a file beside
+    the index, which the next crawl obeys.
 
     \b
     Examples:
@@ -212,15 +211,13 @@ def report() -> None:
 def explain() -> None:
     """Say what became of a page and why, what is near it, or how OTHER stands to it.
 
-    Of a URL or a file that the index knows, each time that it was seen is shown (the newest ten): the
-    verdict and the page kept in its place; of the last time also the words lost, and what the rule says
-    of the two with today's settings; -s tries others. Of a page that was kept, a file (HTML or plain
-    text) and any other text, it lists the nearest of all pages that were kept.
+    Of a URL or a file that the index knows: what was decided each time (the newest ten), and of the last
+    time the page kept for it, the words lost, what the rule says by today's settings (-s tries others).
+    Of what was kept, and of any other file (HTML or plain text) or text: the nearest pages kept.
 
     OTHER, a file or a URL, is compared with the first page: is it a copy, and which words does it lose?
-    Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
-
-    Two pages alone are compared: a crawl also knows what stands on other pages of their site.
+    Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error; 3 as well if
+    no page kept is like a text.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``dedup explain``: what became of a page and why."""
+"""``dedup explain``: what became of a page and why, against which page, and what helps."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from difflib import get_close_matches
-from itertools import islice
-from math import inf
 from os.path import isfile
 from pathlib import Path
 from shlex import quote
@@ -18,7 +16,6 @@ import click
 from dedup.cli.options import Given, opened, settings_for, settings_of, url_and_index
 from dedup.files.formats import HtmlFile
 from dedup.index import Index, Row
-from dedup.index.rows import numbers
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
@@ -34,21 +31,24 @@ from dedup.report.losses import Place, losses_of
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
 
-NO_COPY = 3  # the exit code if OTHER is no copy
-_MOST_ROWS = 10
+NO_COPY = 3  # the exit code if OTHER is no copy, or no page is like a text
+_MOST_ROWS, _MOST_NEAR = 10, 5
+_COMPARED = 30  # pages kept, by their texts
 _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
+_MOST_OF_VIEW = 1 / 2  # of a page (0 to 1) is at most missing on that of which it is a view
 _PARTS = 20  # of a text that are lost
 _BESIDE = 40  # copies that tell what is a place
 _LONGEST_PART = 1_000  # characters of each
-_HOW_TO_KEEP = "To keep it next time: dedup restore {}; others that differ so: dedup report --serve"
-_BY_KEY = ", or name the field that tells items apart in DEDUP_KEY_FIELDS"
 _NO_TEXTS = (
-    "Words are shown for pages whose texts the index keeps: of some, or all (crawl with "
-    "DEDUP_STORE_PAGES = True); to forget a page deletes its text."
+    "(a text is not stored: DEDUP_STORE_PAGES = True stores all; to forget a page deletes its text)"
 )
+_HOW_TO_DROP = "name what differs in DEDUP_IGNORE, or skip such addresses (dedup rules)"
+_TITLED = "p.listed AND p.title = ? AND p.title != ''"
 _URL = re.compile(r"\w+://\S+")
 # What is no text to look for, but the name of a file.
 _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
+# What a view for print has behind the address of its page.
+_VIEW = re.compile(r"\?.*|/[a-z]+/?", re.IGNORECASE)
 
 
 def explain(*, what: str, other: str | None, index: str | None, settings: Given) -> None:
@@ -60,24 +60,26 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         read = settings_for(there.name, settings)
         again = why.Again(there, read.config)
         rows = _rows_at(there, what, is_needed=_URL.fullmatch(what) is not None)[::-1]
-        _show_rows(again, rows)
         # What is unchanged shares the fate of what its URL had shown.
-        said = (row for row in rows if row.verdict.reason is not Reason.UNCHANGED)
-        if not any(map(why.repeated, islice(said, 1))):
-            newest = _newest(rows) if rows else None
-            page = again.print_of(newest) if newest else _asked(there, what, read)
-            _show_near(again, page, newest)
+        said = [row for row in rows if row.verdict.reason is not Reason.UNCHANGED] or rows
+        own = max(said, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id), default=None)
+        _show_rows(again, rows, own)
+        if own is None or not why.repeated(own):
+            page = again.print_of(own) if own else _asked(there, what, read)
+            if not _show_near(again, page, own) and not own:
+                sys.exit(NO_COPY)
 
 
 def _named(row: Row) -> str:
-    return f"{printable_url(row.sighting.url, MAX_URL)}  (row {row.id}, run {row.sighting.run})"
+    return f"{_url(row)}  (row {row.id}, run {row.sighting.run})"
+
+
+def _url(row: Row) -> str:
+    return printable_url(row.sighting.url, MAX_URL)
 
 
 def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
-    """Return the rows of a URL, or of a file by its path as for `dedup add`, the oldest first.
-
-    Raises `DedupError` if there is none and one *is_needed*.
-    """
+    """Return the rows of a URL, or of a file by its path, the oldest first; none may be an error."""
     rows = index.history(name) or index.history(Path(name).absolute().as_uri())
     if is_needed and not rows:
         raise DedupError(f"{printable(name)} is not in {index.name}{_meant(index, name)}")
@@ -85,10 +87,7 @@ def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
 
 
 def _meant(index: Index, name: str) -> str:
-    """Return a question for the URL that is there, if *name* lacks its scheme, or a slash at its end.
-
-    Else the one in its folder that is most like it.
-    """
+    """Ask for the URL that is there, if *name* lacks a scheme or an end slash; else for one like it."""
     begins, bare = [""] if _URL.fullmatch(name) else ["http://", "https://"], name.rstrip("/")
     for url in (f"{begin}{bare}{end}" for begin in begins for end in ("", "/")):
         if index.history(url):
@@ -97,91 +96,88 @@ def _meant(index: Index, name: str) -> str:
     folder = key[: key.rfind("/") + 1]
     there = "p.scope IN (SELECT id FROM scopes) AND p.url_key != '' AND p.url_key > ? AND p.url_key < ?"
     rows = index.store.rows(there, folder, f"{folder}\U0010ffff", limit=rule.MAX_CANDIDATES)
-    found = [row.sighting.url for row in rows] if folder else []
-    ends = {url_key(url)[len(folder) :]: url for url in found}
+    ends = {seen.url_key[len(folder) :]: seen.url for seen in (row.sighting for row in rows) if folder}
     near = "".join(ends[end] for end in get_close_matches(key[len(folder) :], ends, 1))
     return f"; the nearest there is {printable_url(near, MAX_URL)}" if near else ""
 
 
-def _newest(rows: list[Row]) -> Row:
-    return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
+# One page
 
 
-def _show_rows(again: why.Again, rows: list[Row]) -> None:
-    """Print the last verdict on a page, and the last one beside another page, and the others in a line.
-
-    *rows* are those of the page, the newest first.
-    """
-    shown = rows[:_MOST_ROWS]
-    last = next((row for row in shown if why.repeated(row) or row.verdict.nearest), None)
-    for row in shown:
-        if row in (shown[0], last):
-            _show_row(again, row, is_whole=row is last)
-            continue
-        when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
-        click.echo(f"{when}: {row.verdict.reason}. {again.decided(row)[0]}\n")
-    if len(rows) > len(shown):
-        click.echo(f"and {len(rows) - len(shown):,} more before\n")
+def _show_rows(again: why.Again, rows: list[Row], own: Row | None) -> None:
+    """Print its *own* row of a page as a whole, and a line of each other one of its *rows*."""
+    for row in rows[:_MOST_ROWS]:
+        said = row.verdict.reason + f", {row.outcome}" * (row.outcome != "confirmed")
+        said += f". {again.decided(row)}"
+        if row == own:
+            _show_row(again, row, said)
+        else:
+            when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
+            click.echo(f"{when}: {said}\n")
+    if len(rows) > _MOST_ROWS:
+        click.echo(f"and {len(rows) - _MOST_ROWS:,} more before\n")
 
 
-def _show_row(again: why.Again, row: Row, *, is_whole: bool) -> None:
+def _show_row(again: why.Again, row: Row, said: str) -> None:
+    """Print what was *said* of *row*, and how its page differs from that before or the one kept."""
     index, seen, number = again.index, row.sighting, why.repeated(row)
-    kept = None if number is None else index.row(number)
-    (said, nearest), run = again.decided(row), again.runs.get(seen.run)
+    run, copied = again.runs.get(seen.run), None if number else again.copied(row)
     click.secho(_named(row), bold=True)
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
-    click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
-    state = "" if row.outcome == "confirmed" else f", {row.outcome}"
-    click.echo(f"  verdict  {row.verdict.reason}{state}. {said}")
-    if not kept and (copied := again.copied(row)):
+    click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}\n  verdict  {said}")
+    if copied:
         url = printable_url(copied.url, MAX_URL)
-        click.echo(f"  by now   a copy of {url}: judged again {why.BY_NOW}")
+        click.echo(f"  by now   it would be a copy of {url}: more is known of what changes at each load")
     page = again.page_of(row.id, is_whole=True)
     for place in why.left_out(index, lines_of(page) if page else []).get(seen.host, ()):
         click.echo(f"  left out {printable(place)}")
     if row.verdict.reason is Reason.UPDATED and row.verdict.previous:
-        _show_change(again, index.row(row.verdict.previous), row)
-    if other := kept or nearest:
-        _show_beside(again, other, row, is_kept=kept is not None, is_whole=is_whole)
+        _show_change(again, "before", index.row(row.verdict.previous), row)
+    if number:
+        _show_copy(again, index.row(number), row)
     click.echo()
 
 
-def _show_change(again: why.Again, before: Row, row: Row) -> None:
+def _show_change(again: why.Again, label: str, before: Row, row: Row) -> None:
     """Print what the page of *row* says and that of the row *before* does not, and the other way."""
-    click.echo(f"  before   {_named(before)}")
-    both = [again.compared(*pair) for pair in ((row, before), (before, row))]
-    for texts, sign, colour in zip(both, "-+", ("green", "red"), strict=True):
-        for part in texts.lost_parts[:_PARTS] if texts else ():
-            click.secho(f"           {{{sign}{printable(part, _LONGEST_PART)}{sign}}}", fg=colour)
+    click.echo(f"  {label}   {_named(before)}")
+    both = again.compared(row, before), again.compared(before, row)
+    _show_words(both[0], "-", "green")
+    _show_words(both[1], "+", "red")
     if all(texts and texts.told == "nothing" for texts in both):
         click.echo("           They differ only in what is left out by now, or in the order of words.")
 
 
-def _show_beside(again: why.Again, other: Row, row: Row, *, is_kept: bool, is_whole: bool) -> None:
-    """Print the *other* page, which was kept for that of *row* if *is_kept*, and how the two differ."""
-    fields = why.told_fields(why.differing(other, row)) if is_kept else ""
-    if other.id != row.id:
-        click.echo(f"  {'kept   ' if is_kept else 'nearest'}  {_named(other)}")
-    if fields:
+def _show_words(texts: Compared | None, sign: str = "+", colour: str = "red") -> None:
+    parts = texts.lost_parts if texts else []
+    for part in parts[:_PARTS]:
+        click.secho(f"           {{{sign}{printable(part, _LONGEST_PART)}{sign}}}", fg=colour)
+    if len(parts) > _PARTS:
+        click.echo(f"           and {len(parts) - _PARTS:,} more")
+    if not texts and sign == "+":
+        click.echo(f"           {_NO_TEXTS}")
+
+
+def _show_copy(again: why.Again, kept: Row, row: Row) -> None:
+    """Print what is lost with the page of *row*, for which that of *kept* was kept, and what helps."""
+    click.echo(f"  kept     {_named(kept)}")
+    if fields := why.told_fields(why.differing(kept, row)):
         click.echo(f"  differs  {fields}")
-    if not is_whole:
-        return
-    kept, page = map(again.print_of, (other, row))
-    now, reasons = why.judged_again(kept, page, again.config, row)
-    texts = again.compared(other, row)
+    there, page = map(again.print_of, (kept, row))
+    now, said = why.judged_again(there, page, again.config, row)
     found = row.verdict if row.verdict.reason is Reason.NEAR_DUPLICATE else now
-    lost = why.loss(found, page.words, texts)
-    both = f" (estimated {now.lost or 0:,})" * bool(texts and 0 < texts.lost != now.lost and now.lost)
-    places = _places(again, row) if is_kept and (now.lost or fields) else ()
-    _show_loss(lost + both, texts, reasons if is_kept else (), places)
-    if is_kept and (holder := again.holder(row)):
+    lost = why.loss(found, page.words, texts := again.compared(kept, row))
+    _show_loss(lost, texts, now, said, _places(again, row) if now.lost or fields else ())
+    if holder := again.holder(row):
         click.echo(f"  Of the other pages kept {holder}.")
-    is_dropped = not row.verdict.kept and row.outcome is not Outcome.RESTORED
-    if is_kept and is_dropped and lost not in {"", "nothing"}:
-        url = quote(printable_url(row.sighting.url, MAX_URL))
-        click.echo(f"  {_HOW_TO_KEEP.format(url)}{_BY_KEY * bool(fields)}.")
+    if not row.verdict.kept and row.outcome is Outcome.CONFIRMED and lost not in {"", "nothing"}:
+        alike = "mark the place (dedup report --serve)"
+        alike += ", or name the field that tells items apart in DEDUP_KEY_FIELDS" * bool(fields)
+        click.echo(
+            f"  To keep it next time: dedup restore {quote(_url(row))}; all that differ so: {alike}."
+        )
 
 
 def _places(again: why.Again, row: Row) -> list[Place]:
@@ -195,23 +191,22 @@ def _places(again: why.Again, row: Row) -> list[Place]:
 
 
 def _show_loss(
-    lost: str, texts: Compared | None, reasons: Iterable[str], places: Iterable[Place] = ()
+    lost: str, texts: Compared | None, now: Match, said: str, places: Iterable[Place] = ()
 ) -> None:
-    """Print what is *lost*, the words where *texts* are at hand, the *places*, what the rule says."""
-    parts = texts.lost_parts if texts else []
+    """Print what is *lost*, the words where *texts* are at hand, the *places*, what the rule *said*."""
     if lost:
         click.echo(f"  loses    {lost}")
-    for part in parts[:_PARTS]:
-        click.secho(f"           {{+{printable(part, _LONGEST_PART)}+}}", fg="red")
-    if len(parts) > _PARTS:
-        click.echo(f"           and {len(parts) - _PARTS:,} more")
+    if lost != "nothing":
+        _show_words(texts)
     for place in places:
         what = ": it may be a record" * bool(place.records) + place.advice
         told = place.means if place.says else what
         click.secho(f"  place    {place.shown}{told}", fg="red" if place.records else None)
-    note = [why.ESTIMATED] * ("estimated" in lost) if texts else [_NO_TEXTS] * (lost != "nothing")
-    for line in (*note, *reasons):
-        click.echo(f"  {line}")
+    is_rough = texts and texts.lost and now.lost and texts.lost != now.lost
+    click.echo(f"  rule     {said}{f' {why.ESTIMATED}' * bool(is_rough)}")
+
+
+# Pages kept that are near
 
 
 def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
@@ -221,56 +216,65 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
     if _PATH.fullmatch(what):
         why = f"no such file, nor a URL that the index knows{_meant(index, what)}"
         raise DedupError(f"{printable(what)}: {why}")
-    click.echo(f"Read as a text: {printable(what)}")
+    click.echo(f"No URL and no file, so read as a text: {printable(what)}")
     return fingerprint(Page.from_text(what), settings.config)
 
 
-def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> None:
-    """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
-    last, config, found = own.id if own else inf, again.config, again.near(page, own)
+def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> bool:
+    """Print the pages kept before its *own* row that are like *page*; return whether there are any.
 
-    def alone(row: Row) -> Match:
-        return rule.match(again.print_of(row), page, config)
+    Copies come first, then the page of which it is a view, then those beside which it loses least.
+    """
+    told, found = [], _candidates(again, page, own)
+    judge = again.beside(own) if own else lambda row: rule.match(again.print_of(row), page, again.config)
+    for is_other, _, row in [one for one in found if not own or one[2].id < own.id][:_COMPARED]:
+        how, texts = judge(row), again.compared(row, own) if own else None
+        lost = texts.lost if texts and not texts.is_cut else how.lost or 0
+        is_like = how.is_duplicate or how.similarity >= rule.MIN_SIMILARITY
+        is_like |= not is_other and lost <= _MOST_OF_VIEW * page.words
+        told.append((not is_like, not how.is_duplicate, is_other, lost, row.id, row, how, texts))
+    told.sort(key=lambda one: one[:5])
+    like = [one for one in told if not one[0]]
+    shown = like or [one for one in told if one[6].similarity >= _LEAST][:1]
+    click.echo("no other page kept is like it\n" * (not like), nl=False)
+    if shown:
+        click.echo("The nearest pages kept, judged again by what is known today:")
+        click.secho(f"{'loses':<23}  {'verdict':<30}  page", bold=True)
+    for *_, row, how, texts in shown[:_MOST_NEAR]:
+        what = why.briefly(how, page, again.config)
+        click.echo(f"{why.loss(how, page.words, texts) or '-':<23}  {what:<30}  {_named(row)}")
+    if len(shown) > _MOST_NEAR:
+        click.echo(f"and {len(shown) - _MOST_NEAR:,} more")
+    if own and like:
+        _show_change(again, "beside", like[0][5], own)
+        if like[0][1] > like[0][2]:  # no copy, but a view
+            click.echo(f"  If it is a copy all the same: {_HOW_TO_DROP}.")
+    later = [row for *_, row in found if own and row.id > own.id]
+    alike = rule.are_alike(page, [row.sighting.fingerprint.sketch for row in later])
+    if urls := [_url(row) for row, is_alike in zip(later, alike, strict=True) if is_alike]:
+        more = f" and {len(urls) - 3:,} more" * (len(urls) > 3)
+        click.echo(f"Met after it, so judged beside it: {', '.join(urls[:3])}{more}.")
+    return bool(like)
 
-    near = _alike(again.index, page, own, found)
-    near.sort(key=lambda row: (row.id > last, rule.nearness(page, row.as_canonical())))
-    judge = again.beside(own) if own else alone
-    if not near:
-        click.echo("no other page kept is like it")
-        others = sorted((alone(row).similarity, -row.id, row) for row in found if row.id <= last)
-        near = [row for likeness, _, row in others[-1:] if likeness >= _LEAST]
-    if not near:
-        return
-    click.echo(f"Pages kept that are like it, have its title, or are nearest, judged again {why.BY_NOW}")
-    click.echo("(content, structure: of 64 bits so many differ; in brackets what the rule estimates):")
-    click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
-    for row in near[:_MOST_ROWS]:
-        how = judge(row)
-        texts = again.compared(row, own) if own else None
-        lost = why.loss(how, page.words, texts) or "-"
-        lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
-        most = again.most(own, how.finding)[0] if own else int(rule.allowed_words(page, config))
-        what = "met after it" if row.id > last else why.briefly(how, most, config)
-        if how.finding == rule.NOT_ALIKE and texts and texts.told == "nothing":
-            what = "in another order"
-        bits = ["-" if one is None else one for one in (how.content_distance, how.structure_distance)]
-        click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*bits, lost, what, _named(row)))
-    if len(near) > _MOST_ROWS:
-        click.echo(f"and {len(near) - _MOST_ROWS:,} more")
+
+def _candidates(
+    again: why.Again, page: Fingerprint, own: Row | None
+) -> list[tuple[bool, tuple[float, ...], Row]]:
+    """Return pages kept that are near *page*, or have the title of its *own* row, the nearest first.
+
+    Each comes after its nearness, and whether its address tells that *page* is no view of it.
+    """
+    rows, url = again.near(page, own), own.sighting.url if own else ""
+    if own:
+        titled = again.index.store.rows(_TITLED, own.sighting.title, limit=rule.MAX_CANDIDATES)
+        rows += again.others(own, titled)
+    found = {row.id: row for row in rows}.values()
+    views = (_VIEW.fullmatch(url.removeprefix(row.sighting.url)) for row in found)
+    near = (rule.nearness(page, row.as_canonical()) for row in found)
+    return sorted(zip((not view for view in views), near, found, strict=True))
 
 
-def _alike(index: Index, page: Fingerprint, own: Row | None, near: list[Row]) -> list[Row]:
-    """Return those of *near* that are like *page*, and all that have the title of its *own* row."""
-    prints = [row.sighting.fingerprint for row in near]
-    alike = rule.are_alike(page, [one.sketch for one in prints])
-    equal = [one.body_digest == page.body_digest for one in prints]
-    found = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
-    if own and (seen := own.sighting).title:
-        known = numbers(row.id for row in found)
-        same = f"p.listed AND p.title = ? AND p.url_key != ? AND p.id NOT IN {known}"
-        rows = index.store.rows(same, seen.title, seen.url_key, limit=rule.MAX_CANDIDATES)
-        found += [row for row in rows if row.sighting.group == seen.group]
-    return found
+# Two pages
 
 
 def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
@@ -288,42 +292,31 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
                 index.expect()
         sides = (_side(one, again, settings) for one in names)
         (name_a, print_a, a, row_a), (name_b, print_b, b, row) = sides
+        texts, about = compared(a.text, b.text) if a and b else None, None
         if again and row_a and row:
             texts = again.compared(row_a, row)
-        else:
-            texts = compared(a.text, b.text) if a and b else None
-        said = [*_crawl_said(again, row, row_a)] if again and row else []
-    repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
-    about = row if repeats or is_kept else None
-    found, reasons = why.judged_again(print_a, print_b, settings.config, about)
+            if row.verdict.kept or row.verdict.canonical in (row_a.id, row_a.origin):
+                about = row
+        found, reason = why.judged_again(print_a, print_b, settings.config, about)
+        said = [*_crawl_said(again, row_a, row)] if again else []
     click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
-    for line in said:
-        click.echo(line)
+    click.echo("".join(said), nl=False)
     alone = "By these two alone " * bool(said)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     click.secho(f"{alone}{what}: {found.reason}", bold=True)
     told = about.verdict if about and about.verdict.reason is Reason.NEAR_DUPLICATE else found
-    _show_loss(why.loss(told, print_b.words, texts), texts, reasons)
+    _show_loss(why.loss(told, print_b.words, texts), texts, found, reason)
     if not found.is_duplicate:
         sys.exit(NO_COPY)
 
 
-def _crawl_said(again: why.Again, row: Row, other: Row | None) -> Iterator[str]:
-    """Yield what the crawl decided of *row*, B, and how it came to the *other* page, A, if it did."""
-    said = again.decided(row)[0]
-    yield re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", said)
-    number = why.repeated(row)
-    if other is None or number == other.id:
-        return
-    if number is not None:
-        yield f"That page is {_named(again.index.row(number))}."
-    elif other.id > row.id:
-        urls = (quote(printable_url(one.sighting.url, MAX_URL)) for one in (row, other))
-        yield f"It met A after B, and asked whether A repeats B: {' '.join(('dedup explain', *urls))}"
-    elif row.verdict.nearest != other.id:
-        now = again.beside(row)(other)
-        told = "would be a copy of A by what is known now" if now.is_duplicate else "is no copy of A"
-        yield f"By what it knew of their site B {told}: {now.sentence}"
+def _crawl_said(again: why.Again, *rows: Row | None) -> Iterator[str]:
+    """Yield what the crawl decided of the pages A and B, by their *rows*, None for a file."""
+    named = {again.index.row(row.origin): name for row, name in zip(rows, "AB", strict=True) if row}
+    for row, name in named.items():
+        kept = again.index.row(why.repeated(row) or row.id)
+        said = again.decided(row).replace("a page that was kept", named.get(kept) or _named(kept))
+        yield f"{name}  {said}\n"
 
 
 def _side(
@@ -333,16 +326,13 @@ def _side(
     if again is None or isfile(name):
         page = _page_of_file(Path(name), settings)
         return printable_url(name, MAX_URL), fingerprint(page, settings.config), page, None
-    row = _newest(_rows_at(again.index, name))
+    rows = _rows_at(again.index, name)
+    row = max(rows, key=lambda one: (one.outcome is not Outcome.FORGOTTEN, one.id))
     return _named(row), row.sighting.fingerprint, again.page_of(row.id), row
 
 
 def _page_of_file(path: Path, settings: DedupSettings) -> Page:
-    """Return the page in the file *path*: HTML by its name or its first character, else text.
-
-    Of HTML what ``DEDUP_IGNORE`` selects is left out, as a crawl does.  A warning goes to the standard
-    error if it is over a limit.
-    """
+    """Return the page in the file *path*: HTML by its name or its first character, else text."""
     try:
         if is_database(path):
             raise DedupError(f"{path} is a database; name a page first, and then the index")

@@ -24,54 +24,52 @@ from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
 from dedup.rule.decide import STRANGER
 
-# What the crawl decided stands on record; what follows this may differ.
-_AGAIN = "Judged again now, by these two pages alone and by today's settings:"
-_BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words"
-_BY_LESS = "The crawl measured {} bits; with what has been left out or set since, it would be kept."
-_BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
-_NEW = 5  # pairs of words that are new, of one page
+# What the crawl decided is on record; what the rule says today of two pages alone may differ.
+_OTHERWISE = (
+    "By these two alone and by what is left out today it would be kept; its crawl knew their site.",
+    "By these two alone it would be a copy; its crawl also knew their site.",
+)
+_NEW = 9  # words that are new, of one page
 _FAR = 24  # bits: what differs in more is near by chance
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 # What becomes of duplicates, by the action of their run, for programs, stats and people.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 WOULD_DROP = "let through"
-# Why a page was kept beside another one, by what was found, in a few words and as a sentence.
-_BRIEFLY = dict.fromkeys((rule.LOST, rule.MUCH), "loses over {allowed}")
-_BRIEFLY |= {rule.SERIES: "of one series", rule.NEW_PAIRS: "says what is new"}
-_BRIEFLY |= {rule.NO_CANDIDATE: "too far: {bits} bits, {near} allowed"}
-_BESIDE = {
-    rule.LOST: "the rule takes it to lose {lost}, more than the {allowed} that it may lose",
-    rule.MUCH: "the rule takes it to lose {lost}; it has about {own:.0f} of its own (not common on its "
-    "site), so it may lose {allowed}",
-    rule.SERIES: "the two are parts of a series: what they share is on many pages",
-    rule.NEW_PAIRS: "{new}",
+# Why a page is no copy of another one, by what was found, in a few words.
+_BRIEFLY = {
+    rule.LOST: "loses over {allowed} words",
+    rule.MUCH: "loses much of its own words",
+    rule.SERIES: "of one series",
+    rule.NEW_PAIRS: "says what is new",
+    rule.NOT_ALIKE: "shares {alike:.2f}, {least:g} asked for",
+    rule.NO_CANDIDATE: "too far: {bits} bits, {near} allowed",
 }
 # Why a crawl kept or dropped a page, by what was found of it or else by the reason.
 _DECIDED: dict[str, str] = {
     Reason.NEW: "of the pages kept by then the crawl found none like it",
     Reason.UPDATED: "in the last run this URL had another text",
-    Reason.UNCHANGED: "its text is the one that this URL had in the last run",
     Reason.NOT_JUDGED: "there was nothing in it to judge",
     Reason.EXACT_DUPLICATE: "all its bytes are those of a page that was kept",
     Reason.NEAR_DUPLICATE: "its text is nearly that of a page that was kept",
     rule.ELSEWHERE: "it is like a page that was kept, and its other words stand on others",
     rule.VIEW: "it has the title of a page that was kept, and most of its words in another frame",
+    rule.SERIES: "the two are parts of a series: what they share is on many pages",
+    STRANGER: "the file of marks says that the two are different",
 }
-# Whether in another run, or in the one that had dropped it.
+# Why it was kept though dropped before: in this run, or in one that was stopped, or in another one.
 _TAKEN_BACK = (
-    "its drop was taken back, by `dedup restore` or as its crawl ended before a check",
-    "its crawl had dropped it and took that back, as no second request confirmed that what it had left "
-    "out moves, or as what it repeats was lost",
+    "its crawl had dropped it as a copy of {} and took that back: no second request confirmed that what "
+    "it had left out changes at each load",
+    "run {run}, which had dropped it as a copy of {}, was stopped before it could check that",
+    "`dedup restore` took back that run {run} had dropped it as a copy of {}",
 )
-BY_NOW = "by today's settings, without what is known by now to change at each load"
-ESTIMATED = "The rule estimates what is lost by runs of four words: a changed word may count as four."
+ESTIMATED = "(By runs of four words: a changed word may count as four.)"
 
 
 class Again:
     """Reads and judges the pages of *index* once more, by today's *config*.
 
-    Beside pages that had been kept before them, without what is known by now to change at each load, but
-    by what was known of their site when they came: what was told apart then may be alike now.
+    Without what is known by now to change at each load, but by what was known of their site then.
     """
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
@@ -99,10 +97,9 @@ class Again:
         return "kept" if row.verdict.kept else FATES.get(self.action(row), "dropped")
 
     def page_of(self, number: int, *, is_whole: bool = False) -> Page | None:
-        """Return the stored page of a row, None where there is none to read.
+        """Return the stored page of a row, or of that where it was the same; None for none to read.
 
-        That of a page that is unchanged is stored with the row that it had before.  Unless it
-        *is_whole*, what is known by now to change at each load is left out.
+        Unless it *is_whole*, what is known by now to change at each load is left out.
         """
         row = self.index.row(number)
         try:
@@ -124,14 +121,6 @@ class Again:
         texts = [page.text for page in pages if page]
         return compared(*texts) if len(texts) == len(pages) else None
 
-    def most(self, row: Row, finding: str) -> tuple[int, float]:
-        """Return how many words the page of *row* may lose, and how many it has, by a *finding*."""
-        page = self.print_of(row)
-        if finding == rule.MUCH:
-            site = self.index.ledger.known(row.sighting, self.config).site(row.id)
-            return int(rule.not_much(page, site)), rule.own_words(page, site)
-        return int(rule.allowed_words(page, self.config)), page.words
-
     def beside(self, row: Row) -> Callable[[Row], Match]:
         """Return what judges the page of *row* beside that of another row, which was kept before."""
         judge = self._judge(row, self.print_of(row))
@@ -149,10 +138,7 @@ class Again:
         return judged
 
     def holder(self, row: Row) -> str:
-        """Return which page kept has most of the words that the copy of *row* has beside its canonical.
-
-        "" where that has them all, or none lacks half as many.
-        """
+        """Return which page kept has most words of the copy of *row* but its canonical, "" for none."""
         page, verdict = row.sighting.fingerprint, row.verdict
         if verdict.nowhere == verdict.lost:
             return ""
@@ -164,10 +150,7 @@ class Again:
         return f"{printable_url(url)} has {most}" if 2 * least <= (verdict.lost or 0) else ""
 
     def copied(self, row: Row) -> Canonical | None:
-        """Return the page of which that of *row*, which was kept, would be a copy now, None for none.
-
-        Only where something is known to change at each load: elsewhere the crawl had judged by the same.
-        """
+        """Return the page of which that of *row*, which was kept, would be a copy now, None for none."""
         if row.sighting.host not in self.hosts or not row.listed or row.verdict.represents:
             return None
         seen, judge = row.sighting, self._judge(row, row.sighting.fingerprint)
@@ -185,69 +168,73 @@ class Again:
     def near(self, page: Fingerprint, own: Row | None) -> list[Row]:
         """Return the pages kept that are not far from *page*, but for versions of its *own* row."""
         found = self.index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
-        if not own:
-            return found
+        return self.others(own, found) if own else found
+
+    def others(self, own: Row, found: Iterable[Row]) -> list[Row]:
+        """Return those *found* that its *own* row is compared with: none of its versions."""
         group, name = own.sighting.group, own.sighting.identity
         return [row for row in found if row.sighting.group == group and row.sighting.identity != name]
 
-    def decided(self, row: Row) -> tuple[str, Row | None]:
-        """Return what the crawl decided about *row*, and what it kept the page beside."""
+    def decided(self, row: Row) -> str:
+        """Return what the crawl decided about *row*, and why."""
         verdict, fate = row.verdict, self.fate(row).replace("would_drop", WOULD_DROP)
         is_update = verdict.reason is Reason.UPDATED and verdict.previous is not None
         if verdict.nearest is not None and repeated(row) is None and not is_update:
-            nearest = self.index.row(verdict.nearest)
-            return self._kept_beside(row, nearest), nearest
-        why = f": {_DECIDED.get(verdict.finding) or _DECIDED[verdict.reason]}{_but(verdict)}"
+            return self._kept_beside(row, self.index.row(verdict.nearest))
+        why = f"{_DECIDED.get(verdict.finding) or _DECIDED.get(verdict.reason)}{_but(verdict)}"
         if verdict.represents:
-            why = " in place of a page that it repeats and that its crawl had not met"
+            why = "it takes the place of a page that it repeats and that its crawl had not met"
         elif verdict.is_restored:
-            others = self.index.history(row.sighting.url)
-            dropped = {one.sighting.run for one in others if not one.verdict.kept}
-            why = f": {_TAKEN_BACK[row.sighting.run in dropped]}"
+            why = self._taken_back(row)
         elif verdict.reason is Reason.UNCHANGED:
-            why += ", when it was a copy, too" * verdict.repeats_another
-        return f"It was {fate}{why}.", None
+            run = self.index.row(row.origin).sighting.run
+            then = "a copy, too" if verdict.repeats_another else "kept"
+            why = f"its text is that of run {run}, when it was {then}"
+        return f"It was {fate}: {why}."
 
-    def _new_pairs(self, row: Row, nearest: Row) -> str:
-        """Return which pairs of words no page kept by then had, or of a record not the *nearest*."""
+    def _taken_back(self, row: Row) -> str:
+        """Return why the page of *row* was kept though it had been dropped."""
+        before = (one for one in self.index.history(row.sighting.url)[::-1] if one.id < row.id)
+        dropped = next((one for one in before if not one.verdict.kept and repeated(one)), row)
+        kept, run = self.index.row(repeated(dropped) or row.id), dropped.sighting.run
+        was_stopped = run in self.runs and self.runs[run].ending != "finished"
+        why = _TAKEN_BACK[0 if run == row.sighting.run else 1 if was_stopped else 2]
+        return why.format(printable_url(kept.sighting.url), run=run)
+
+    def _new_words(self, row: Row, nearest: Row) -> str:
+        """Return which words side by side no page kept by then had, or of a record not the *nearest*."""
         page = self.page_of(row.id)
         if page is None:
-            return (
-                "it had pairs of words that no page kept by then had, or, as it is short, not that page"
-            )
+            return "it has words side by side that no page kept by then had, or not that page"
         pairs = chain(*(pairwise(tokens(line)) for line in page.text.splitlines()))
         told = {pair: fingerprint(Page.from_text(" ".join(pair))).traits for pair in pairs}
         site = self.index.ledger.known(row.sighting, self.config).site(row.id)
         with self.index.store.transaction(writing=False):
             new = [pair for pair, of in told.items() if site.unknown(other_pairs(b"", of)).any()]
         there = nearest.sighting.fingerprint.traits
-        lacks = new or [pair for pair, of in told.items() if other_pairs(there, of)]
-        where = "no page kept by then had" if new else "that page lacks, as another record does"
-        said = printable(", ".join(f"“{one} {other}”" for one, other in lacks[:_NEW]))
+        said = [[*pair] for pair in new or told if new or other_pairs(there, told[pair])][:_NEW]
         if not said:
             return "it had other words in what is left out by now"
-        return f"it had pairs of neighbouring words that {where}: {said}"
+        phrases = said[:1]
+        for one, other in said[1:]:  # neighbours of neighbours are one phrase
+            phrases += [] if phrases[-1][-1] == one else [[one]]
+            phrases[-1].append(other)
+        where = "no page kept by then had" if new else "that page lacks, as another record does"
+        shown = ", ".join(f"“{' '.join(one)}”" for one in phrases)
+        return f"it has words side by side that {where}: {printable(shown)}"
 
     def _kept_beside(self, row: Row, nearest: Row) -> str:
         """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
         finding, kept = row.verdict.finding, nearest.sighting
-        beside = f"It was kept beside {printable(kept.url) or 'an item without URL'}"
-        if finding == STRANGER:
-            return f"{beside}: the file of marks says that the two are different."
-        now = self.beside(row)(nearest)
-        if finding not in {rule.SERIES, rule.NEW_PAIRS}:  # of the others the numbers are told
-            finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
-        if finding in _BESIDE:
-            most, own = self.most(row, now.finding)
-            lost = rule.loses(now.lost, row.sighting.fingerprint.words)
-            new = self._new_pairs(row, nearest) if finding == rule.NEW_PAIRS else ""
-            return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=most, own=own, new=new)}."
-        if not now.is_duplicate:
-            return f"{beside}. {now.sentence}"
-        by_now = "today's settings would drop it"
-        if kept.host in self.hosts:
-            by_now = "not all that changes at each load was known then"
-        return f"{beside}: {by_now}."
+        why, now = _DECIDED.get(finding), self.beside(row)(nearest)
+        if finding == rule.NEW_PAIRS:
+            why = self._new_words(row, nearest)
+        elif not why and now.is_duplicate:
+            why = "today's settings would drop it"
+            if kept.host in self.hosts:
+                why = "it was not known then what of them changes at each load"
+        told = f": {why}." if why else f". {now.sentence}"
+        return f"It was kept beside {printable(kept.url) or 'an item without URL'}{told}"
 
 
 def _but(verdict: Verdict) -> str:
@@ -263,33 +250,28 @@ def repeated(row: Row) -> int | None:
 
 def judged_again(
     canonical: Fingerprint, page: Fingerprint, config: DedupConfig, row: Row | None = None
-) -> tuple[Match, list[str]]:
-    """Return how *page* stands to *canonical* by the rule of today, and why.
+) -> tuple[Match, str]:
+    """Return how *page* stands to *canonical* by today's rule and the two alone, and why.
 
-    The two alone are compared.  *row* is that of *page* where it was kept, or dropped for *canonical*.
+    *row* is that of *page* where it was kept, or dropped for *canonical*.
     """
     found = rule.match(canonical, page, config)
-    if found.finding in rule.OUTRIGHT:
-        return found, [found.sentence]
-    is_near = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
     end = "So it is a copy." if found.is_duplicate else "So it is no copy."
-    if row and found.is_duplicate and row.verdict.kept and not row.verdict.represents:
-        end = _BY_TWO
-    elif row and not found.is_duplicate and is_near and row.verdict.finding in rule.BY_SITE:
-        end = f"{_BY_SITE}{_but(row.verdict)}."
-    elif row and is_near and found.finding == rule.NO_CANDIDATE:
-        end = _BY_LESS.format(row.verdict.content_distance)
-    return found, [*[_AGAIN] * is_near, found.sentence, end]
+    if row and found.is_duplicate is (row.verdict.kept and not row.verdict.represents):
+        end = _OTHERWISE[found.is_duplicate]
+    return found, f"{found.sentence} {end}"
 
 
-def briefly(found: Match, most: int, config: DedupConfig) -> str:
-    """Return in a few words what was *found* of a page, which may lose so many words at *most*."""
-    bits, more = found.content_distance or 0, found.structure_distance or 0
-    is_far = bits > config.max_distance and more > rule.STRUCTURE_MAX_DISTANCE
-    finding = rule.NO_CANDIDATE if is_far else found.finding
-    told = _BRIEFLY.get(finding) or finding.replace("_", " ")
-    numbers = {"allowed": counted(most, "word"), "bits": bits, "near": config.max_distance}
-    return "a copy" if found.is_duplicate else told.format(**numbers)
+def briefly(found: Match, page: Fingerprint, config: DedupConfig) -> str:
+    """Return in a few words what was *found* of a *page*."""
+    told = "a copy" if found.is_duplicate else _BRIEFLY.get(found.finding)
+    return (told or found.finding.replace("_", " ")).format(
+        alike=int(100 * found.similarity) / 100,
+        allowed=int(rule.allowed_words(page, config)),
+        bits=found.content_distance,
+        least=rule.MIN_SIMILARITY,
+        near=config.max_distance,
+    )
 
 
 def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:
@@ -337,15 +319,11 @@ def kinds(*counts: int) -> list[str]:
 
 
 def left_out(index: Index, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
-    """Return, by host, the places that are left out of its pages, or of the *lines* of one, as shown.
-
-    Each has an example: one of these lines, if one still has what moves.
-    """
+    """Return, by host, the places left out of its pages, or of the *lines* of one, with examples."""
     found: dict[str, dict[Gap, Evidence]] = {}
     for site in all_noise(index.store):
         for gap, one in site.gaps.items():
             if one.acts(gap) and (lines is None or gap.stands(lines)):
-                out = {gap: [one.example]} if lines is None else Gaps([gap]).leave_out(lines).out
-                own = next(filter(gap.spans, out.get(gap, ())), "")
-                found.setdefault(site.host, {})[gap] = one._replace(example=own)
+                own = next(filter(gap.spans, (text for at, text in lines or () if at == gap.place)), "")
+                found.setdefault(site.host, {})[gap] = one._replace(example=own or one.example)
     return {host: places_shown(gaps) for host, gaps in found.items()}
