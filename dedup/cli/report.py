@@ -115,9 +115,8 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
         raise DedupError(f"there is no crawl in {index.name}")
     changes = Changes(index, runs[-1] if run is None else run)
     with options.text_output(output) as file:
-        for record in changes:
-            told = [json.dumps(record)] if as_json else changes.lines(record)
-            file.writelines(f"{line}\n" for line in told)
+        told = map(json.dumps, changes) if as_json else changes.told()
+        file.writelines(f"{line}\n" for line in told)
 
 
 def _serve(place: Path | str, run: int | None, domain: str) -> None:

@@ -318,7 +318,8 @@ class Judge:
                 elsewhere=self.counts.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
-                said=[*_said(at.index, run.id, config, report)],
+                changed=in_a_line(at.index, run.id),
+                said=[*_said(at.index, config, report)],
             )
             if report and report.is_alarm:
                 if records := report.losses.records:
@@ -460,10 +461,8 @@ def _report(index: Index, run: int, config: DedupConfig) -> Report | None:
     return report if report.answer.copies else None
 
 
-def _said(index: Index, run: int, config: DedupConfig, report: Report | None) -> Iterator[str]:
-    """Yield what has changed since the last crawl, the marks, and what the *report* on *run* says."""
-    if changed := in_a_line(index, run):
-        yield changed
+def _said(index: Index, config: DedupConfig, report: Report | None) -> Iterator[str]:
+    """Yield the marks, and what the *report* on the run says."""
     if exceptions := config.exceptions:
         marks = printable(str(marks_of(index.name)), 4096)  # a whole path
         yield f"{counted(len(exceptions), 'mark')} obeyed, of {marks}"

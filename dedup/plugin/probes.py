@@ -20,7 +20,7 @@ from scrapy.http import HtmlResponse, Response
 from dedup.index.index import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.index.rows import OF_URL
-from dedup.model.errors import counted, printable
+from dedup.model.errors import printable
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import Hashes, digest
 from dedup.model.urls import host_of
@@ -149,6 +149,7 @@ class _Host:
     passed: list[_Dropped] = field(default_factory=list)  # they wait no more
     dropped: int = 0
     has_left_out: bool = False
+    given_back: set[Gap] = field(default_factory=set)  # left out of what was given back
 
     def kind_of(self, language: str, structure: int) -> _Kind:
         """Return the kind of a page, which is one more of it."""
@@ -171,8 +172,8 @@ class _Host:
         """Return the places of *gaps*, as many as a log has room for."""
         evidence = self.noise.evidence | self.lists.evidence
         found = places_shown({gap: evidence.get(gap, Evidence()) for gap in gaps})
-        more = f"; and {counted(len(found) - _SHOWN, 'more place')}" if len(found) > _SHOWN else ""
-        return "; ".join(printable(place, _LONGEST) for place in found[:_SHOWN]) + more
+        more = [f"and {len(found) - _SHOWN:,} more: dedup places"] * (len(found) > _SHOWN)
+        return ";\n    ".join([*(printable(place, _LONGEST) for place in found[:_SHOWN]), *more])
 
 
 class Probes:
@@ -202,7 +203,7 @@ class Probes:
         self._known = {site.host: site for site in found if site.scope == self._scope}
 
     def close(self) -> list[str]:
-        """End; return, of each host of which something was left out, its name and the places by now."""
+        """End; return for each host what is left out by now, and what was in vain."""
         for task in self._tasks:
             task.cancel()
         for host in self._hosts.values():
@@ -211,8 +212,14 @@ class Probes:
                 self._note_waiting(host)
         if waiting := sum(len(host.waiting) for host in self._hosts.values()):
             self._counts.add("unaudited", waiting)
-        hosts = [host for host in self._hosts.values() if host.has_left_out and host.noise.acting]
-        return [f"{printable(host.name)}: {host.shown(host.noise.acting)}" for host in hosts]
+        told = []
+        for host in self._hosts.values():
+            left_out = "left out, as it changes by itself, "
+            left_out += "" if host.has_left_out else "from the next crawl on, "
+            vain = "not seen to change, so pages without it were given back, "
+            for what, gaps in ((left_out, {*host.noise.acting}), (vain, host.given_back)):
+                told += [f"{what}on {printable(host.name)}: {host.shown(gaps)}"] * bool(gaps)
+        return told
 
     # Pages on their way
 
@@ -551,6 +558,7 @@ class Probes:
         host.waiting = [one for one in host.waiting if one.row not in rows]
         host.passed = [one for one in host.passed if one.row not in rows]
         self._note_waiting(host)
+        host.given_back.update(*(one.unaudited or one.gaps for one in back))
         if back:
             self._settler.give_back([*rows], [one.request for one in back if one.request])
 

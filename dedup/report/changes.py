@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,7 +15,7 @@ from dedup.index.notes import REMOVED, answers, last_seen
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, numbers, of_dry_runs
 from dedup.model.errors import counted, printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
-from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, Visit, crawl_of
+from dedup.model.verdict import DRY_RUN, UNDONE, Glance, Outcome, Reason, Visit, crawl_of
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.noise import Line, lines_of
 from dedup.reading.tokens import tokens
@@ -25,6 +25,7 @@ from dedup.rule.match import match
 CHANGES = ("added", "changed", "moved", "removed", "flipping")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
 SUMMARY = "summary"
+_LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many pages is a counter
 _MOST = 50  # pages with the same text, of which one may have moved
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
 _ONLY_NOISE = "only in what is left out by now"
@@ -41,11 +42,10 @@ Change = dict[str, Any]
 
 
 class Changes:
-    """What the crawl of *run* has changed, as records for JSON, the last one with the counts.
+    """What the crawl of *run* has changed: a record of each page by what it showed at last, then counts.
 
-    Each page has one record, by what it showed at last.  Without *has_passages*, it is not told what
-    changed inside of pages, which has to be read.  *gone* are answers by address and run, *sources* what
-    moved.
+    Without *has_passages*, no pages are read.  *gone* are answers by address and run, *sources* what
+    moved, *missed* is how many pages of the last crawl were not met.
     """
 
     def __init__(self, index: Index, run: int, *, has_passages: bool = True) -> None:
@@ -59,7 +59,7 @@ class Changes:
         spider, first = self.runs[0].spider, min(self.crawl)
         own = (one for one in reversed(runs) if one.spider == spider and one.action != DRY_RUN)
         self.since = next((one for one in own if one.id < first), None)
-        self.counts, self.sources = Counter[str](), set[str]()
+        self.counts, self.sources, self.missed = Counter[str](), set[str](), 0
         self.versions: list[tuple[int, int]] = []
         """The rows of each page that has changed, before and now."""
 
@@ -87,6 +87,8 @@ class Changes:
         told = {name: f"{counts[name]:,} {name}" for name in names}
         copies = counted(counts["copy_of"], "copy now", "copies now")
         noise = f"{counts['noise']:,} {_ONLY_NOISE}"
+        missed = self.missed - counts["removed"] - counts["moved"]
+        told |= {"missed": f"{missed:,} not met again"} if missed > 0 else {}
         notes = [copies] * bool(counts["copy_of"]) + [noise] * bool(counts["noise"])
         if notes:
             told["changed"] += f" (of them {', '.join(notes)})"
@@ -137,11 +139,13 @@ class Changes:
         """Yield the last row of each page that may have changed, and count those that have not."""
         visits = [visit.after for visit in self.index.store.select(Visit) if visit.run in self.crawl]
         after, unchanged, copies = min(visits, default=0), set[int](), set[int]()
-        last, own = dict[int, int](), dict[int | None, int]()
+        last, own, met = dict[int, int](), dict[int | None, int](), set[int]()
         for glance in self.index.store.glances(after):
-            if glance.run not in self.crawl or glance.outcome in (Outcome.PENDING, *UNDONE):
+            if glance.run not in self.crawl:
                 continue
-            page = hash((glance.scope, glance.item_key or glance.url_key or glance.id))
+            met.add(page := _page_of(glance))
+            if glance.outcome in (Outcome.PENDING, *UNDONE):
+                continue
             if glance.lost == 0 and own.get(glance.canonical) == page:
                 continue  # met twice, as a start page is
             own[glance.id] = page
@@ -155,6 +159,9 @@ class Changes:
                 is_copy = not glance.kept and glance.canonical != glance.previous
                 (copies if is_copy else unchanged).add(hash((glance.url, glance.canonical)))
         self.counts.update(unchanged=len(unchanged), copies=len(copies))
+        if self.since and not self.is_partial:
+            before = self.index.store.glances(run=self.since.id)
+            self.missed = len({_page_of(glance) for glance in before} - met)
         yield from self.index.rows_of(sorted(last.values()))
 
     def _before(self, row: Row) -> Row | None:
@@ -252,26 +259,60 @@ class Changes:
             "words_went": (words[0] - words[1]).total(),
         }
 
+    def told(self) -> Iterator[str]:
+        """Yield what has changed for people, then pages by what many changed in, and the counts."""
+        found = [(record, {_DIGITS.sub("#", one) for _, one in _passages(record)}) for record in self]
+        on = Counter(line for _, lines in found for line in lines)
+        groups = defaultdict[str, list[Change]](list)
+        for record, lines in found[:-1]:
+            name, most = "", max(lines, key=lambda line: (on[line], line), default="")
+            if _is_noise(record):
+                name = _ONLY_NOISE
+            elif record.get("came", lines) is None:
+                name = "in words that are not stored (see DEDUP_STORE_PAGES)"
+            elif lines and min(on[line] for line in lines) >= _COUNTER:
+                name = f"only in “{printable(most, _LONGEST_NAME)}”"
+            if name:
+                groups[name].append(record)
+            else:
+                yield from self.lines(record)
+        for name, pages in sorted(groups.items(), key=lambda one: -len(one[1])):
+            more = f" and {len(pages) - _LISTED:,} more" * (len(pages) > _LISTED)
+            urls = ", ".join(map(_shown, pages[:_LISTED]))
+            yield f"{counted(len(pages), 'page')} changed {name}: {urls}{more}"
+            yield from (f"  {sign} {printable(one, _LONGEST)}" for sign, one in _passages(pages[0], 1))
+        yield from self.lines(found[-1][0])
+
     def lines(self, record: Change) -> Iterator[str]:
         """Yield what a record says of a page, or at last the counts, for people."""
         if record["change"] == SUMMARY:
             yield self.summary()
             return
-        shown = printable_url(record["url"], MAX_URL) if record["url"] else printable(record["key"])
-        line = f"{record['change']:<9} {shown}"
+        line = f"{record['change']:<9} {_shown(record)}"
         for name, said in (("moved_from", " from"), ("copy_of", ", now a copy of")):
             line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
         if "came" in record:
             line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
             line += f" {_ONLY_NOISE}" * _is_noise(record)
         yield line
-        for name, sign in (("went", "-"), ("came", "+")):
-            for passage in (record.get(name) or ())[:_PASSAGES]:
-                yield f"  {sign} {printable(passage, _LONGEST)}"
+        yield from (f"  {sign} {printable(one, _LONGEST)}" for sign, one in _passages(record, _PASSAGES))
+
+
+def _passages(record: Change, most: int | None = None) -> Iterator[tuple[str, str]]:
+    for name, sign in (("went", "-"), ("came", "+")):
+        yield from ((sign, passage) for passage in (record.get(name) or ())[:most])
+
+
+def _shown(record: Change) -> str:
+    return printable_url(record["url"], MAX_URL) if record["url"] else printable(record["key"])
+
+
+def _page_of(glance: Glance) -> int:
+    return hash((glance.scope, glance.item_key or glance.url_key or glance.id))
 
 
 def _is_noise(record: Change) -> bool:
-    return record.get("came") == record.get("went") == []
+    return record["change"] == "changed" and record.get("came") == record.get("went") == []
 
 
 def _names(line: Line) -> set[str]:

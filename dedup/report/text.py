@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup.index import Index, Row, Run
 from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
+from dedup.model.verdict import Outcome
 from dedup.reading.markup import Excess
 from dedup.report.diff import BOTH, COPY, KEPT, Span, ends_of
 from dedup.report.explanation import FATES, differing, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report
-    from dedup.report.losses import Example
+    from dedup.report.losses import Example, Place
 
 # What is shown, unless all is asked for.
 CLUSTERS = 20
@@ -72,12 +73,22 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         some = f" ({len(losses.texts):,} compared)" * (losing > len(losses.texts))
         found = counted(len(losses.places), "place")
         yield HEADING, f"Copies differ from the pages kept in {found}{some}:"
-    for number, place in enumerate(losses.places[:most], 1):
+    groups: list[list[Place]] = []  # a view for print differs in several places
+    for place in losses.places:
+        for group in groups:
+            if {*place.copies} <= {*group[0].copies}:
+                group.append(place)
+                break
+        else:
+            groups.append([place])
+    for number, (place, *others) in enumerate(groups[:most], 1):
         yield TITLE, f"  {number}. {place}"
         yield from ((LOSS, f"     {said}") for said in map(_differing, place.examples) if said)
+        for other in others[:most]:
+            yield LOSS, f"     {len(other.copies):,} of these pages also: {other.shown}{other.means}"
         for example in place.examples[:1]:
             yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
-    yield from _more(losses.places, most)
+    yield from _more(groups, most)
     rows = report.index.rows_of(report.scattered[:most])
     told = (line for row in rows for line in (_url(row), f"  {report.told_elsewhere(row)}"))
     what = f"Copies whose lost words stand on other kept pages ({len(report.scattered):,}):"
@@ -155,14 +166,15 @@ class LostFeed(NamedTuple):
     reason: str
 
 
+# What was given back and came once more: the second time counts.
+_TWICE = f"p.run = ? AND NOT p.kept AND p.outcome = '{Outcome.FORGOTTEN}'"
 # What else was done, or went otherwise than it should, by its count.
 _OTHERS = {
     "asked_twice": "asked for twice, to see what changes when a page is asked for again",
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
-    "given_back": "kept to be safe, though dropped at first: asked for again, what was left out of them "
-    "had not changed",
+    "given_back": "kept to be safe, though dropped at first: what was left out may tell them apart",
     "unaudited": "copies not checked for that before the crawl was stopped; the next delivers them",
     "not_recorded": "kept and not in the index: its server was away; the next crawl delivers them",
     "index_errors": "errors of the index, see above",
@@ -181,17 +193,22 @@ def summary(
     elsewhere: Mapping[str, int] | None = None,
     lost: Sequence[LostFeed] = (),
     left_out: Sequence[str] = (),
+    changed: str = "",
     said: Sequence[str] = (),
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
-    *unjudged* is the reason if nothing was judged; *elsewhere* says how many copies repeat pages of a
-    host that this run has not visited, *lost* which feeds lost what was kept, *left_out* what is left
-    out of pages, *said* what has changed since the last crawl, and what is lost.
+    *unjudged* is the reason if nothing was judged; *elsewhere* has how many copies repeat pages of each
+    host not visited, *lost* the feeds that lost what was kept; the others are lines to tell.
     """
     counts = Counter(counts)
     counts["over_limit"] = sum(counts[f"over_limit/{excess}"] for excess in Excess)
-    lines = [_sum(counts, run)]
+    for row in index.store.rows(_TWICE, run.id) if counts["given_back"] else ():
+        was = "as_before" * (row.origin != row.id and row.verdict.repeats_another)
+        counts.subtract(("seen", FATES[run.action], row.verdict.reason, was))
+        counts["twice"] += 1
+    counts["updated"] *= not changed  # which tells them
+    lines = [_sum(counts, run), *filter(None, [changed])]
     if parked := counts["not_visited"]:
         lines.append(f"{parked:,} not visited (addresses: see not-visited.jsonl)")
     if counts["seen"] and counts["seen"] == counts["not_judged"]:
@@ -212,8 +229,7 @@ def summary(
             f"{counts['requests_saved']:,} requests saved: {seen:,} responses were judged before their "
             f"callback; copies followed all the same: {counts['responses/explored']:,}"
         )
-    ignored = [f"left out, as it changes by itself, on {said}; all: dedup places" for said in left_out]
-    lines += _first(ignored, "and on {:,} more hosts: see dedup places")
+    lines += _first(left_out, "and on {:,} more hosts: see dedup places")
     found = {"asked_twice": "" if left_out else ": nothing was left out yet"}
     told = ((counts[name], text + found.get(name, "")) for name, text in _OTHERS.items())
     lines += [f"{count:,} {text}" for count, text in told if count]
@@ -252,7 +268,8 @@ def _sum(counts: Counter[str], run: Run) -> str:
     parts += kinds(near, exact, before, same - before)
     label = name.replace("would_drop", "would be dropped")
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
-    return f"{counts['seen']:,} items seen = {' + '.join(parts)}{share}"
+    twice = f" ({counts['twice']:,} of them twice, see below)" * bool(counts["twice"])
+    return f"{counts['seen']:,} items seen{twice} = {' + '.join(parts)}{share}"
 
 
 def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:

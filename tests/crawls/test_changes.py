@@ -166,8 +166,9 @@ def test_nothing_is_removed_that_was_not_asked_for_or_failed(tmp_path: Path) -> 
         day(tmp_path, url, list(pages))
         pages |= {"/1": 500, "/2": 403, "/3": "/5"}
         del pages["/4"]
-        day(tmp_path, url, ["/0", "/1", "/2", "/3"], RETRY_ENABLED=False)
+        done = day(tmp_path, url, ["/0", "/1", "/2", "/3"], RETRY_ENABLED=False)
     assert told(tmp_path) == {}
+    assert "2 unchanged, 4 not met again\n" in done.log
     assert feed(tmp_path)[-1]["unchanged"] == 2
 
 
@@ -210,16 +211,20 @@ def test_a_crawl_that_was_stopped_tells_that_it_is_partial(tmp_path: Path) -> No
     assert "removed" not in told(tmp_path)
 
 
-def test_the_report_escapes_what_pages_say(tmp_path: Path) -> None:
+def test_the_report_escapes_what_pages_say_and_tells_edits_before_counters(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         for number in range(2):
             with Detector(index, DedupConfig(store_pages=True), spider="one") as detector:
-                said = f"{text(1, 20)}\nevil{number} \x1b[31m\u202e"
-                detector.check(Page.from_text(said, url="http://a/1"))
-    shown = run("report", "--changes", tmp_path / "pages.db").output
-    assert shown.splitlines()[:3] == [
-        "changed   http://a/1 (+1 -1 words)",
+                for n in range(7):
+                    end = f"Read {n + number} times" if n < 6 else f"evil{number} \x1b[31m\u202e"
+                    detector.check(Page.from_text(f"{text(n, 20)}\n{end}", url=f"http://a/{n}"))
+    *shown, counts = run("report", "--changes", tmp_path / "pages.db").output.splitlines()
+    assert shown == [
+        "changed   http://a/6 (+1 -1 words)",
         "  - evil0 \\x1b[31m\\u202e",
         "  + evil1 \\x1b[31m\\u202e",
+        "6 pages changed only in “Read # times”: http://a/0, http://a/1, http://a/2 and 3 more",
+        "  - Read 0 times",
+        "  + Read 1 times",
     ]
-    assert shown.splitlines()[3].endswith("0 added, 1 changed, 0 moved, 0 unchanged")
+    assert counts.endswith("0 added, 7 changed, 0 moved, 0 unchanged")

@@ -298,6 +298,7 @@ def test_what_stays_uncertain_is_given_back_and_not_asked_for_again_and_again(tm
     paths = [f"/{number}/{turn}" for number in range(70) for turn in range(2)]
     done, _ = run(tmp_path, answer, paths, DEDUP_PROBES=90)
     assert " kept to be safe, though dropped at first: " in done.log
+    assert "pages without it were given back, on 127.0.0.1: " in done.log
     assert "requested_again" not in done.dedup()
     assert set(numbers(done)) == set(range(70))
     assert done.dedup()["asked_twice"] < 60  # of 126
