@@ -9,7 +9,7 @@
 The pages are those of `benchmarks.templated`.  All but the last are put into the index at once.  Then clients, each a
 process, put the last ones, each some of every site, so many at once: half of them while they meet all hosts for the
 first time, and read what is known of these, and half when they know them.  As in a crawl a page that is kept is
-pending at first and confirmed a moment later.  The fingerprints are made before.  A machine that joins has no file of
+pending at first and confirmed a moment later.  Fingerprints and sightings are made before.  A machine that joins has no file of
 the index yet, and is ready when it has judged a page.
 
 The server of its own keeps the defaults of PostgreSQL but for 512 MB of shared buffers; the disk is written to before
@@ -20,6 +20,7 @@ for a core, most of the time: only what they wait for besides is the server, the
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import tempfile
 import time
@@ -295,11 +296,13 @@ def client(place: str, pages: Work, barrier: Any, batch: int, pid: int) -> list[
     """Put each half of *pages*; return what that took."""
     with open_index(place) as index:
         run = index.runs.begin("bench")
+        asked = [PageToRecord(_sighting(url, page, run)) for url, page in pages]
+        gc.freeze()  # as a crawl does
         found: list[Half] = []
-        for half in (pages[: len(pages) // 2], pages[len(pages) // 2 :]):
+        for half in (asked[: len(asked) // 2], asked[len(asked) // 2 :]):
             barrier.wait()
             start, server_start, before = time.time(), processor_time(pid), scheduled()
-            times, kept = _put(index, run, half, batch)
+            times, kept = _put(index, half, batch)
             cpu, queued = np.subtract(scheduled(), before).tolist()
             servers = server_start, processor_time(pid)
             found.append((start, time.time(), times, cpu, queued, *servers, len(half), kept))
@@ -307,19 +310,19 @@ def client(place: str, pages: Work, barrier: Any, batch: int, pid: int) -> list[
         return found
 
 
-def _put(index: Index, run: Run, pages: Work, batch: int) -> tuple[list[float], int]:
-    """Put *pages*; return the milliseconds of each batch, and how many were kept."""
+def _put(index: Index, asked: Sequence[PageToRecord], batch: int) -> tuple[list[float], int]:
+    """Put pages; return the milliseconds of each batch, and how many were kept."""
     times: list[float] = []
     pending: list[int] = []
     kept = 0
-    for first in range(0, len(pages), batch):
+    for first in range(0, len(asked), batch):
         begin = time.perf_counter()
-        left = [PageToRecord(_sighting(url, page, run)) for url, page in pages[first : first + batch]]
+        left = asked[first : first + batch]
         while left:
             found = index.ledger.find_or_add(left, CONFIG)
             pending += [verdict.row for verdict in found if verdict.kept and verdict.row]
             left = left[len(found) :]
-        if len(pending) >= TOGETHER or first + batch >= len(pages):
+        if len(pending) >= TOGETHER or first + batch >= len(asked):
             index.ledger.confirm(*pending)
             kept += len(pending)
             pending.clear()
