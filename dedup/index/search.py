@@ -272,16 +272,14 @@ class Search:
 
     def _near_content(self, distance: int) -> dict[int, bytes]:
         """Return rows of the nearest simhashes, of equally near ones the oldest, up to the cap."""
-        found: dict[int, bytes] = {}
-        if not len(simhashes := self._nearest("content", distance)):
-            return found
+        near, found = self._nearest("content", distance), dict[int, bytes]()
         text = (
             "SELECT p.id, p.sketch FROM json_each(:near) w CROSS JOIN pages p "
             f"INDEXED BY pages_by_content ON p.content_simhash = w.value AND {self._in_pool} "
             f"{{}} LIMIT {rule.MAX_CANDIDATES}"
         )
-        given = {"near": as_json(simhashes), "simhash": signed(self.page.content_simhash), **self._given}
-        for order in ("", "ORDER BY apart(w.value, :simhash), p.id"):
+        given = {"near": str(near), "simhash": signed(self.page.content_simhash), **self._given}
+        for order in ("", "ORDER BY apart(w.value, :simhash), p.id") if near else ():
             found = dict(self.connection.execute(text.format(order), given))
             if len(found) < rule.MAX_CANDIDATES:  # these are all, and are in any order
                 break
@@ -290,8 +288,7 @@ class Search:
     def _near_structure(self) -> list[int]:
         """Return the newest rows of the nearest simhashes, in no order."""
         limit = rule.MAX_STRUCTURE_CANDIDATES
-        simhashes = self._nearest("structure", rule.STRUCTURE_MAX_DISTANCE)
-        near, found = simhashes.view(np.int64).tolist(), list[int]()
+        near, found = self._nearest("structure", rule.STRUCTURE_MAX_DISTANCE), list[int]()
         # On a site of one template nearly all of the newest pages are wanted, of many simhashes.
         if len(near) > _FEW_SIMHASHES:
             newest = list(islice(self.lists.newest(self.scope, {*near}, self.pool), limit))
@@ -301,39 +298,32 @@ class Search:
         if len(near) > limit:  # those with the newest pages: the newest of all are among theirs
             last = f"{of_it} = value ORDER BY p.id DESC LIMIT 1"  # max(id) would read all
             text = f"SELECT value FROM json_each(:near) ORDER BY ({last}) DESC LIMIT {limit}"
-            near = self._rows(text, near=as_json(simhashes))
+            near = self._rows(text, near=str(near))
         text = f"{of_it} = :simhash AND p.id > :oldest ORDER BY p.id DESC LIMIT {limit}"
         for simhash in near:
             oldest = found[0] if len(found) == limit else 0
             found = sorted(found + self._rows(text, simhash=simhash, oldest=oldest))[-limit:]
         return found
 
-    def _nearest(self, field: str, distance: int) -> Hashes:
+    def _nearest(self, field: str, distance: int) -> list[int]:
         """Return simhashes *field* within *distance*, the nearest up to the cap; below it all held."""
-        simhash = self.page.simhash(field)
+        simhash, most = self.page.simhash(field), rule.MAX_CANDIDATES
         simhashes = self.lists.simhashes(field, self.scope).near(simhash, distance)
-        if len(simhashes) <= rule.MAX_CANDIDATES:
-            return simhashes
+        found: list[int] = simhashes.view(np.int64).tolist()  # as they stand in the file
+        if len(found) <= most:
+            return found
         distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
-        ordered, found = simhashes[distances.argsort(kind="stable")], list[int]()
-        for start in range(0, len(ordered), rule.MAX_CANDIDATES):
-            found += self._rows(
-                "SELECT value FROM json_each(:near) WHERE EXISTS (SELECT 1 FROM pages p "
-                f"WHERE {LISTED} AND p.{field}_simhash = value)",
-                near=as_json(ordered[start : start + rule.MAX_CANDIDATES]),
-            )
-            if len(found) >= rule.MAX_CANDIDATES:
-                break
-        return np.array(found[: rule.MAX_CANDIDATES], np.int64).view(np.uint64)
+        near, found = simhashes[distances.argsort(kind="stable")].view(np.int64).tolist(), []
+        is_listed = f"EXISTS (SELECT 1 FROM pages p WHERE {LISTED} AND p.{field}_simhash = value)"
+        text = f"SELECT value FROM json_each(:near) WHERE {is_listed}"
+        while near and len(found) < most:
+            found += self._rows(text, near=str(near[:most]))
+            near = near[most:]
+        return found[:most]
 
     def _rows(self, text: str, **values: object) -> list[int]:
         """Return the numbers that *text* selects, with these *values* and those of the pool."""
         return [row for (row,) in self.connection.execute(text, self._given | values)]
-
-
-def as_json(simhashes: Hashes) -> str:
-    """Return *simhashes* as they stand in the file, for ``json_each``."""
-    return str(simhashes.view(np.int64).tolist())
 
 
 SCHEMA_VERSION = 3
