@@ -40,7 +40,7 @@ from dedup.reading.noise import (
     SiteLists,
     places_shown,
 )
-from dedup.reading.page import Page, UnreadablePage, pack
+from dedup.reading.page import Page, UnreadablePage
 from dedup.rule.match import EDIT_WORDS, match, own_words
 
 logger = logging.getLogger(__name__)
@@ -250,9 +250,13 @@ class Probes:
 
         It is no change of the page that more is known of its site.
         """
-        is_masked = question.gaps or (question.lists and question.lists.acting)
-        if is_masked and self._has_past and question.response and question.sighting:
-            noise = self._host_of(question.response).noise.gaps
+        if not (self._has_past and question.response and question.sighting):
+            return
+        host = self._host_of(question.response)
+        if host.noise.evidence or (question.lists and question.lists.acting):
+            noise = host.noise.gaps
+            if not question.gaps and noise.masked(question.page)[1]:  # the page stayed whole
+                noise = Gaps(())
             self._index.do(partial(_mask_earlier, question, question.sighting, noise))
 
     def _must_wait(self, host: _Host, gaps: GapSet) -> bool:
@@ -355,7 +359,7 @@ class Probes:
                 changed[row] = read
         if changed and (detector := self._index.detector):
             prints = {row: detector.fingerprint(page) for row, page in changed.items()}
-            self._index.do(partial(_reprint, prints, changed))
+            self._index.do(partial(_reprint, prints))
 
     # Asking again
 
@@ -492,6 +496,8 @@ class Probes:
         if kept and detector and question.raw and question.sighting:
             prints = detector.fingerprint(kept[1]), detector.fingerprint(question.raw)
             self._index.do(partial(_repeats, *prints, question.sighting, kept[0].name), waits)
+        elif question.raw and verdict.canonical:
+            self._index.do(partial(_is_as_it_came, question.raw, verdict.canonical), waits)
         else:
             waits(None)
 
@@ -594,14 +600,17 @@ def _repeats(kept: Fingerprint, page: Fingerprint, seen: Sighting, host: str, at
         return is_text or not site.unknown(other_pairs(kept.traits, page.traits)).any()
 
 
-def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: Detector) -> None:
+def _is_as_it_came(page: Page, kept: int, at: Detector) -> bool:
+    """Return whether *page*, with all that is left out of it, has the text of the stored one *kept*."""
+    before = next((_stored(row, at) for row in at.index.rows_of(at.rows([kept]))), None)
+    return before is not None and before.text == page.text
+
+
+def _reprint(prints: Mapping[int, Fingerprint], at: Detector) -> None:
     store = at.index.store
     with store.transaction(writing=True):
-        here = dict(zip(at.rows(prints), prints, strict=True))
-        for row, name in here.items():
+        for row, name in zip(at.rows(prints), prints, strict=True):
             store.reprint(row, prints[name])
-        for row in store.pages([row for row, name in here.items() if name in pages]):
-            store.keep_page(row, pack(pages[here[row]]))
 
 
 def _mask_earlier(question: Question, seen: Sighting, noise: Gaps, at: Detector) -> None:
@@ -611,22 +620,19 @@ def _mask_earlier(question: Question, seen: Sighting, noise: Gaps, at: Detector)
     """
     others = f"p.listed AND p.run < ? AND p.token_digest != ? AND {OF_URL}"
     rows = at.index.store.rows(others, seen.run, seen.fingerprint.token_digest, seen.url_key)
-    prints, read = dict[int, Fingerprint](), dict[int, Page]()
+    prints = dict[int, Fingerprint]()
     for row in rows:
         if row.sighting.fingerprint.sentences == seen.fingerprint.sentences != b"":
             continue  # nothing has changed
-        page, found = _stored(row, at) if row.sighting.group == seen.group else None, None
-        masked, gaps = noise.masked(page) if page else (None, ())
-        if masked and gaps:
-            read[row.id] = masked = replace(masked, seen_on=row.sighting.seen_on)
-            found = at.fingerprint(masked)
-        if masked and question.lists:
-            own = question.lists.own_before(masked, question.of_site)
-            found = of_own(found or row.sighting.fingerprint, own)
-        if found and found != row.sighting.fingerprint:
+        page = _stored(row, at) if row.sighting.group == seen.group else None
+        if page is None:
+            continue
+        page = replace(noise.masked(page)[0], seen_on=row.sighting.seen_on)
+        own = question.lists.own_before(page, question.of_site) if question.lists else None
+        if (found := of_own(at.fingerprint(page), own)) != row.sighting.fingerprint:
             prints[row.id] = found
     if prints:
-        _reprint(prints, read, at)
+        _reprint(prints, at)
 
 
 def of_own(found: Fingerprint, own: Page | None) -> Fingerprint:

@@ -78,7 +78,7 @@ class Question:
         """Return how the index of *at* is asked to record the page."""
         assert self.sighting is not None
         siblings = None if self.siblings is None else at.rows(self.siblings)
-        stored = at.texts.kept(self.page)
+        stored = at.texts.kept(self.raw or self.page)
         return PageToRecord(self.sighting, stored, self.is_restored, siblings, self.wait_for)
 
     def note(self, verdict: Verdict) -> None:
@@ -91,7 +91,7 @@ class Question:
         with nullcontext() if at.index.store.is_shared else at.index.batch():
             self.before(at)
             [verdict] = at.submit([self.to_record(at)])
-            at.texts.compared(self.page, verdict)
+            at.texts.compared(self.raw or self.page, verdict)
         self.note(verdict)
         return verdict
 

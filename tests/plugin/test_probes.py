@@ -16,9 +16,10 @@ import scrapy
 
 from crawler.example import running
 from dedup import Detector, MemoryIndex, Page, SQLiteIndex
-from dedup.index.notes import all_noise
+from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.model.verdict import Outcome
 from dedup.plugin import probes as module
+from dedup.reading.noise import Evidence, Gap
 from tests.plugin.spiders import Moving, Site, moving_site
 from tests.support.crawling import KNOBS, NOTHING, PAUSE, Crawl, crawl, document
 from tests.support.pages import text
@@ -447,6 +448,26 @@ def test_pages_that_come_together_leave_requests_for_the_end(monkeypatch: pytest
         return [probes._ask_again(host, met) for _ in range(3)] + [probes._ask_again(host, met, left=0)]
 
     assert asyncio.run(asked()) == [True, True, False, True]
+
+
+def test_what_is_left_out_no_more_makes_no_page_another_one(tmp_path: Path) -> None:
+    """Nor is it missed if it has changed since: texts are stored as they came."""
+    day, gap = 0, Gap("html>body>p.c", ("^",), ("readers",), is_number=True)
+
+    def answer(path: str, before: int) -> str:
+        number = int(path.split("/")[1])
+        count = number + 1000 * (day == 2 and number == 7)
+        return document(f"Article {number}", f"<p>{text(number, 60)}</p><p class=c>{count} readers</p>")
+
+    found = []
+    with moving_site(answer) as (site, _):
+        for day in range(3):
+            with SQLiteIndex(tmp_path / "pages.db") as index:
+                known = Evidence(moved=9, is_off=day == 2)
+                put_noise(index.store, SiteNoise("listed", "127.0.0.1", day, {gap: known}))
+            done = visited(tmp_path, site, [f"/{number}/0" for number in range(12)], DEDUP_UNCHANGED="drop")
+            found.append(numbers(done))
+    assert found == [[*range(12)], [], [7]]
 
 
 def test_another_list_on_all_pages_is_no_change_of_one(tmp_path: Path) -> None:
