@@ -82,7 +82,9 @@ class Index:
         return list(self.store.rows("p.outcome != 'confirmed' AND p.outcome = 'orphaned'"))
 
     def page_of(self, row: Row) -> Page | None:
-        """Return the page that *row* was judged by, without links and source, None if none is stored.
+        """Return the page of *row* as it came, without links and source, None if none is stored.
+
+        What was left out of it when it was judged, as it changes by itself, is in it.
 
         Raises `dedup.reading.page.UnreadablePage`, with the number of the row.
         """

@@ -121,8 +121,7 @@ def test_accepted_rules_go_into_the_file_beside_those_that_are_there(index: Path
     file.write_text('# by hand\n[[rule]]\nhost = "c.example"\nignore = "/tutorials/{id}/**"\n')
     assert "a slash at the end" in run("rules", "--accept", "2", "--accept", "1", index).output
     run("rules", "--accept", "1", index)
-    by_hand = Rule("c.example", "/tutorials/{id}/**")
-    assert read_rules(file) == [by_hand, SLASH, SID]
+    assert read_rules(file) == [Rule("c.example", "/tutorials/{id}/**"), SLASH, SID]
     assert file.read_text().startswith("# by hand\n")
     assert "?sid does not matter (accepted)" in run("rules", index).output
 
@@ -231,8 +230,7 @@ def test_the_report_and_an_explanation_tell_what_was_left_out(places: Path) -> N
             html = f"<body><p>{text(number)}</p><p>{line}</p>"
             url = f"http://a.example/{number}"
             detector.check(Page.from_html(html, url=url, with_places=True))
-    report = run("report", "--index", places).output
-    assert "  a.example: body > p “Views: [17]” (2 pages)\n" in report
+    assert "  a.example: body > p “Views: [17]” (2 pages)\n" in run("report", "--index", places).output
     # By its own text; the last one is stored without what is left out, and shows that of another page.
     for number, said in enumerate(("", "Views: [23]", "Views: [17]")):
         shown = run("explain", f"http://a.example/{number}", places).output

@@ -65,8 +65,7 @@ def test_nobody_is_asked_whether_to_forget_nothing(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("value", "is_plain"), [("1", True), ("", False)])
 @pytest.mark.parametrize("command", [["explain", "page.txt", "page.txt"], ["report", "pages.db"]])
 def test_colours_where_they_are_wanted(command: list[str], value: str, is_plain: bool) -> None:
-    done = run(*command, env={"NO_COLOR": value}, color=True)
-    assert ("\x1b" not in done.output) == is_plain
+    assert ("\x1b" not in run(*command, env={"NO_COLOR": value}, color=True).output) == is_plain
 
 
 def test_a_package_of_strangers_in_its_place_is_told_in_one_line(tmp_path: Path) -> None:

@@ -60,8 +60,7 @@ def test_an_index_is_found_where_crawls_put_it(arguments: list[str]) -> None:
 
 @pytest.mark.usefixtures("project")
 def test_a_setting_names_the_index_that_a_crawl_with_it_has() -> None:
-    setting = ("-s", "DEDUP_INDEX=other.db")
-    assert "row 2" in told("explain", "http://a.example/1", *setting)[1]
+    assert "row 2" in told("explain", "http://a.example/1", *("-s", "DEDUP_INDEX=other.db"))[1]
     assert "is not in" in told("explain", "http://a.example/1")[1]
 
 

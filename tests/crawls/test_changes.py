@@ -194,8 +194,7 @@ def test_on_a_site_where_all_moves_what_changed_is_delivered_and_nothing_else(tm
                 words[one][draw.randrange(150)] = f"new{number}"
                 site.said[one] = f"<p>{' '.join(words[one])}</p>"
             paths.append(f"/{50 + number}/0")
-            done = day(tmp_path, url, paths)
-            assert delivered(done) == {*(f"/{one}/0" for one in changed), paths[-1]}
+            assert delivered(day(tmp_path, url, paths)) == {*(f"/{one}/0" for one in changed), paths[-1]}
             for record in feed(tmp_path)[:-2]:
                 one = int(path_of(record["url"]).split("/")[1])
                 assert (record["words_came"], record["came"]) == (1, [" ".join(words[one])])

@@ -43,8 +43,7 @@ def test_pages_on_a_full_disk_are_kept_and_later_ones_judged(tmp_path: Path, sma
     assert (done.dedup()["index_errors"], done.dedup()["not_judged"]) == (21, 21)
     assert done.log.count("Pages are kept without being judged") == 1
     assert "the disk is full" in done.log
-    rows = rows_of_a_sound_index(crawl.index)
-    assert {row.outcome for row in rows} == {Outcome.CONFIRMED}
+    assert {row.outcome for row in rows_of_a_sound_index(crawl.index)} == {Outcome.CONFIRMED}
 
 
 @pytest.mark.slow

@@ -80,8 +80,7 @@ def test_sigterm_lets_items_come_through(tmp_path: Path) -> None:
     running.send(signal.SIGTERM)
     running.wait_for("Closing spider (shutdown)")
     (tmp_path / "go").touch()
-    done = running.finish()
-    assert sorted(urls(done)) == ["http://a/1", "http://a/3"]
+    assert sorted(urls(running.finish())) == ["http://a/1", "http://a/3"]
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [run.ending for run in index.runs.all()] == ["shutdown"]
     assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}

@@ -60,8 +60,7 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
     pages |= {"/a4": document(text(4), "/copy"), "/copy": document(text(0), "/only", "/a1")}
     settings: dict[str, Any] = {"DEDUP_ACTION": "skip", KNOBS: {EXPLORED: 0}}
     with serving(pages) as url:
-        done = crawled(tmp_path, url, **settings)
-        assert len(done.items) == 6
+        assert len(crawled(tmp_path, url, **settings).items) == 6
         assert f"{url}only" in dedup(tmp_path, "restore", "--list", "withheld")
         assert f"{url}a1" not in dedup(tmp_path, "restore", "--list", "withheld")
         crawled(tmp_path, f"{url}only", **settings)

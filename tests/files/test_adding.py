@@ -217,8 +217,7 @@ def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, name: st
     assert process.returncode == (1 if sign is signal.SIGINT else -sign), stderr
     assert "Traceback" not in stdout + stderr
     assert not output.exists()
-    before = len(rows(index))
-    assert 0 < before < 800
+    assert 0 < len(rows(index)) < 800
     wait_until(lambda: not processes_of(process.pid))
 
     again = start(*arguments, "--json")
@@ -262,8 +261,7 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
     assert (done.exit_code, [summary[name] for name in names]) == (0, [10, 10, 8, 3, 4])
     for number in (2, 3, 4):
         assert f"{feed}, line {number} is not valid JSON" in done.stderr
-    kept = [lines[0], *bad[:3], *bad[4:], lines[1], lines[4]]
-    assert output.read_bytes() == b"".join(kept)
+    assert output.read_bytes() == b"".join([lines[0], *bad[:3], *bad[4:], lines[1], lines[4]])
 
 
 def test_an_unjudgeable_page_costs_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,8 +123,7 @@ class LikeASet(RuleBasedStateMachine):
 
     @rule(many=st.lists(some_words, max_size=30))
     def add_many(self, many: list[int]) -> None:
-        added = self.index.add_many(np.array(many, np.uint64))
-        assert added == len(set(many) - self.known)
+        assert self.index.add_many(np.array(many, np.uint64)) == len(set(many) - self.known)
         self.known |= set(many)
 
     @rule(word=some_words, known=st.booleans(), place=st.integers(0, 1000))

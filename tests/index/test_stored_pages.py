@@ -67,8 +67,7 @@ def test_what_is_forgotten_is_not_left_in_the_file(path: Path) -> None:
         index.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         assert packed in path.read_bytes()
         index.ledger.forget(url="http://a/2")
-    files = path.parent.glob("pages.db*")
-    assert not any(packed in file.read_bytes() for file in files)
+    assert not any(packed in file.read_bytes() for file in path.parent.glob("pages.db*"))
 
 
 def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:

@@ -175,7 +175,6 @@ async def test_crawlers_of_one_process_hear_of_each_other(tmp_path: Path) -> Non
     verdict, copy = asking(one, 1, "http://a/0"), asking(other, 1, "http://a/1")
     assert copy.row is None
     one.settler.settle(verdict.row, kept=True)
-    copy = asking(other, 1, "http://a/1")
-    assert copy.row == 2
+    assert asking(other, 1, "http://a/1").row == 2
     await one.close("finished")
     await other.close("finished")

@@ -465,7 +465,9 @@ def test_what_is_left_out_no_more_makes_no_page_another_one(tmp_path: Path) -> N
             with SQLiteIndex(tmp_path / "pages.db") as index:
                 known = Evidence(moved=9, is_off=day == 2)
                 put_noise(index.store, SiteNoise("listed", "127.0.0.1", day, {gap: known}))
-            done = visited(tmp_path, site, [f"/{number}/0" for number in range(12)], DEDUP_UNCHANGED="drop")
+            done = visited(
+                tmp_path, site, [f"/{number}/0" for number in range(12)], DEDUP_UNCHANGED="drop"
+            )
             found.append(numbers(done))
     assert found == [[*range(12)], [], [7]]
 

@@ -162,8 +162,7 @@ def test_what_was_withheld_is_asked_for_when_its_rule_was_wrong(tmp_path: Path) 
     assert held(tmp_path) == []
     assert "A rule is switched off: small.example: the parameter ?sid does not matter; but" in done.log
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        book = UrlRules(index.store)
-        assert book.wrong()[SID].reason == "they show two pages"
+        assert UrlRules(index.store).wrong()[SID].reason == "they show two pages"
     # It stays off in later crawls, until somebody takes back what was against it.
     again = small(tmp_path, site, JOBDIR="")
     assert "A rule stays switched off" in again.log

@@ -105,8 +105,7 @@ def test_keywords_are_those_of_jieba() -> None:
 
     ranking = jieba.analyse.TFIDF()
     ranking.tokenizer = SimpleNamespace(cut=tokens)
-    theirs = set(ranking.extract_tags(ZH, topK=10))
-    assert set(literature.keywords_tfidf(ZH, 10)) == theirs
+    assert set(literature.keywords_tfidf(ZH, 10)) == set(ranking.extract_tags(ZH, topK=10))
 
 
 def slow_textrank(words: list[str]) -> dict[str, float]:
@@ -140,5 +139,4 @@ PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'><
 
 
 def test_the_decay_of_tags_sums_over_the_tree() -> None:
-    found = literature.tag_decay(PAGE, 0.5)
-    assert found == {"html": 1, "body": 1 / 2, "div": 1 / 2, "p": 1 / 4}
+    assert literature.tag_decay(PAGE, 0.5) == {"html": 1, "body": 1 / 2, "div": 1 / 2, "p": 1 / 4}

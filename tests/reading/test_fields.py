@@ -52,8 +52,7 @@ def test_other_lists_are_no_html_and_no_url(value: Any) -> None:
     for name in ("html", "body"):
         with pytest.raises(NoHtml):
             raw_page_of({name: value}, RULE)
-    found = raw_page_of({"url": value, "html": PAGE}, RULE)
-    assert found == RawPage(html=PAGE)
+    assert raw_page_of({"url": value, "html": PAGE}, RULE) == RawPage(html=PAGE)
 
 
 def test_a_text_beside_html_is_a_paragraph_of_it_and_several_texts_stay_texts_of_their_own() -> None:

@@ -64,8 +64,7 @@ def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest
     moving = [[now.randint(1000, 9999) for _ in range(3)] for _ in range(10)]
     shown = [template.format(*it, own=own) for it, own in zip(moving, (0, 1, 2, 3, 7) * 2, strict=True)]
     first, second = shown[:5], shown[5:]
-    noise = learned(first[:4], second[:4])
-    assert left(noise, first[4]) == rest.format(own=7)
+    assert left(learned(first[:4], second[:4]), first[4]) == rest.format(own=7)
 
 
 def test_only_a_number_is_left_out_where_numbers_move() -> None:

@@ -56,8 +56,7 @@ def test_a_line_that_only_the_copy_has_is_marked_as_a_whole() -> None:
     index = MemoryIndex()
     pages = {f"http://a.example/{n}": f"{text(1)}</p>{'<p>feed0000</p>' * n}" for n in range(2)}
     checked(index, pages, DedupConfig(store_pages=True))
-    lost = found(html(index), "//article//details/p/del")
-    assert [one.text for one in lost] == ["feed0000"]
+    assert [one.text for one in found(html(index), "//article//details/p/del")] == ["feed0000"]
 
 
 @pytest.mark.parametrize("token", ["", "secret"])
@@ -154,8 +153,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     answer = r"4 pages seen = 1 kept \+ 3 copies as before\. The other 3: 2 lose nothing, 1 loses \d+ words?\."
     assert re.fullmatch(answer, told(index, run=2)[1])
     assert re.search(f"<p>{answer}", html(index, run=2))
-    entries = entries_of(second)
-    assert [entry.copy.sighting.url for entry in entries if entry.is_open] == ["http://a/2"]
+    assert [entry.copy.sighting.url for entry in entries_of(second) if entry.is_open] == ["http://a/2"]
 
 
 def test_what_the_site_decided_is_said() -> None:

@@ -111,8 +111,7 @@ def test_explain_of_each_time_a_page_was_seen(stored: Path, monkeypatch: pytest.
     assert times == [("5", "unchanged")]
     assert "\n\nhttp://a.example/1  (row 1, run 1)\n" in output, "where that was decided"
     monkeypatch.setattr(import_module("dedup.cli.explain"), "_MOST_ROWS", 1)
-    output = run("explain", "http://a.example/1", stored).output
-    assert "\nand 1 more before\n" in output
+    assert "\nand 1 more before\n" in run("explain", "http://a.example/1", stored).output
 
 
 @pytest.mark.parametrize(

@@ -203,5 +203,4 @@ def test_candidates_come_equal_first_then_nearest_then_oldest() -> None:
 @pytest.mark.parametrize(("tokens", "rows"), [(3, [2, 1]), (4, [1, 2])])
 def test_few_equal_tokens_bring_nothing_forward(tokens: int, rows: list[int]) -> None:
     equal = canonical(1, replace(near(BASE, content=5), token_digest=BASE.token_digest))
-    nearer = canonical(2, near(BASE, content=4))
-    assert in_order(replace(BASE, tokens=tokens), equal, nearer) == rows
+    assert in_order(replace(BASE, tokens=tokens), equal, canonical(2, near(BASE, content=4))) == rows

@@ -168,8 +168,7 @@ def test_what_is_not_sampled_is_not_known_to_stand_elsewhere(monkeypatch: pytest
 def test_the_title_of_all_pages_does_not_say_that_two_are_one(title: str) -> None:
     kept, page = printed(FRAME, title), printed(f"{FRAME} {ELSE} 5.49 7.99", title)
     for common, finding in (("A", match.ELSEWHERE), (title, match.NEW_PAIRS)):
-        known = Known(common=FRAME, kept=ELSE, title=common)
-        assert check(kept, page, CONFIG, known).finding == finding
+        assert check(kept, page, CONFIG, Known(common=FRAME, kept=ELSE, title=common)).finding == finding
 
 
 @pytest.mark.parametrize(
