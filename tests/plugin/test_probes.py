@@ -456,20 +456,20 @@ def test_what_is_left_out_no_more_makes_no_page_another_one(tmp_path: Path) -> N
 
     def answer(path: str, before: int) -> str:
         number = int(path.split("/")[1])
-        count = number + 1000 * (day == 2 and number == 7)
+        count = number + 1000 * (day == 3 and number == 7)
         return document(f"Article {number}", f"<p>{text(number, 60)}</p><p class=c>{count} readers</p>")
 
     found = []
     with moving_site(answer) as (site, _):
-        for day in range(3):
+        for day in range(4):
             with SQLiteIndex(tmp_path / "pages.db") as index:
-                known = Evidence(moved=9, is_off=day == 2)
+                known = Evidence(moved=9, is_off=day == 3)
                 put_noise(index.store, SiteNoise("listed", "127.0.0.1", day, {gap: known}))
             done = visited(
                 tmp_path, site, [f"/{number}/0" for number in range(12)], DEDUP_UNCHANGED="drop"
             )
             found.append(numbers(done))
-    assert found == [[*range(12)], [], [7]]
+    assert found == [[*range(12)], [], [], [7]]
 
 
 def test_another_list_on_all_pages_is_no_change_of_one(tmp_path: Path) -> None:
