@@ -181,7 +181,8 @@ class Again:
         is_update = verdict.reason is Reason.UPDATED and verdict.previous is not None
         if verdict.nearest is not None and repeated(row) is None and not is_update:
             return self._kept_beside(row, self.index.row(verdict.nearest))
-        why = f"{_DECIDED.get(verdict.finding) or _DECIDED.get(verdict.reason)}{_but(verdict)}"
+        found = "" if is_update else verdict.finding  # which is of the page that it was compared with
+        why = f"{_DECIDED.get(found) or _DECIDED.get(verdict.reason)}{_but(verdict)}"
         if verdict.represents:
             why = "it takes the place of a page that it repeats and that its crawl had not met"
         elif verdict.is_restored:

@@ -88,7 +88,8 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
             yield LOSS, f"     {len(other.copies):,} of these pages also: {other.shown}{other.means}"
         for example in place.examples[:1]:
             yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
-    yield from _more(groups, most)
+    if left := len(losses.places) - sum(1 + len(others[:most]) for _, *others in groups[:most]):
+        yield QUIET, f"  and {left:,} more"
     rows = report.index.rows_of(report.scattered[:most])
     told = (line for row in rows for line in (_url(row), f"  {report.told_elsewhere(row)}"))
     what = f"Copies whose lost words stand on other kept pages ({len(report.scattered):,}):"
@@ -148,7 +149,7 @@ def _differing(example: Example) -> str:
     """Return the line of a copy, with what is lost in it marked, and how the page kept has it."""
     copy = "".join(_near(span) for span in example.line if span.of != KEPT).strip()
     kept = "".join(_near(span._replace(of=BOTH)) for span in example.line if span.of != COPY).strip()
-    return printable(f"{copy}  for  {kept}" if kept else copy, MAX_LINE)
+    return printable(f"{copy}  for  {kept}" if any(map(str.isalnum, kept)) else copy, MAX_LINE)
 
 
 def _near(span: Span) -> str:
