@@ -254,10 +254,7 @@ class Probes:
             return
         host = self._host_of(question.response)
         if host.noise.evidence or (question.lists and question.lists.acting):
-            noise = host.noise.gaps
-            if not question.gaps and noise.masked(question.page)[1]:  # the page stayed whole
-                noise = Gaps(())
-            self._index.do(partial(_mask_earlier, question, question.sighting, noise))
+            self._index.do(partial(_mask_earlier, question, question.sighting, host.noise.gaps))
 
     def _must_wait(self, host: _Host, gaps: GapSet) -> bool:
         of = host.left_out[gaps]
@@ -292,9 +289,6 @@ class Probes:
         if not host.lists.wants(is_changed=is_changed):
             return
 
-        def last(at: Detector) -> Page | None:
-            return next((_stored(row, at) for row in at.index.rows_of([previous])), None)
-
         def learn(before: Page | None) -> None:
             self._comparisons -= before is not None
             links = texts_of_links(response) if before and is_changed else ()
@@ -304,7 +298,7 @@ class Probes:
                 self._save(host)
 
         if is_changed:
-            self._index.do(last, learn)
+            self._index.do(partial(_stored_at, previous), learn)
         else:
             learn(page)
 
@@ -602,7 +596,8 @@ def _repeats(kept: Fingerprint, page: Fingerprint, seen: Sighting, host: str, at
 
 def _is_as_it_came(page: Page, kept: int, at: Detector) -> bool:
     """Return whether *page*, with all that is left out of it, has the text of the stored one *kept*."""
-    before = next((_stored(row, at) for row in at.index.rows_of(at.rows([kept]))), None)
+    [row] = at.rows([kept])
+    before = _stored_at(row, at)
     return before is not None and before.text == page.text
 
 
@@ -619,7 +614,9 @@ def _mask_earlier(question: Question, seen: Sighting, noise: Gaps, at: Detector)
     Lists of the site are left out of their sentences, as they are out of those of its page, *seen*.
     """
     others = f"p.listed AND p.run < ? AND p.token_digest != ? AND {OF_URL}"
-    rows = at.index.store.rows(others, seen.run, seen.fingerprint.token_digest, seen.url_key)
+    rows = [*at.index.store.rows(others, seen.run, seen.fingerprint.token_digest, seen.url_key)]
+    if rows and not question.gaps and noise.masked(question.page)[1]:  # it stayed whole
+        noise = Gaps(())
     prints = dict[int, Fingerprint]()
     for row in rows:
         if row.sighting.fingerprint.sentences == seen.fingerprint.sentences != b"":
@@ -638,6 +635,10 @@ def _mask_earlier(question: Question, seen: Sighting, noise: Gaps, at: Detector)
 def of_own(found: Fingerprint, own: Page | None) -> Fingerprint:
     """Return the fingerprint *found* of a page with the sentences of what is its *own*."""
     return replace(found, sentences=sentences_digest(own.text)) if own and found.sentences else found
+
+
+def _stored_at(row: int, at: Detector) -> Page | None:
+    return _stored(at.index.row(row), at)
 
 
 def _stored(row: Row, at: Detector) -> Page | None:
