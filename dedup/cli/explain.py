@@ -121,15 +121,12 @@ def _show_rows(again: why.Again, rows: list[Row], own: Row | None) -> None:
 def _show_row(again: why.Again, row: Row, said: str) -> None:
     """Print what was *said* of *row*, and how its page differs from that before or the one kept."""
     index, seen, number = again.index, row.sighting, why.repeated(row)
-    run, copied = again.runs.get(seen.run), None if number else again.copied(row)
+    run = again.runs.get(seen.run)
     click.secho(_named(row), bold=True)
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}\n  verdict  {said}")
-    if copied:
-        url = printable_url(copied.url, MAX_URL)
-        click.echo(f"  by now   it would be a copy of {url}: more is known of what changes at each load")
     page = again.page_of(row.id, is_whole=True)
     for place in why.left_out(index, lines_of(page) if page else []).get(seen.host, ()):
         click.echo(f"  left out {printable(place)}")
@@ -170,8 +167,6 @@ def _show_copy(again: why.Again, kept: Row, row: Row) -> None:
     found = row.verdict if row.verdict.reason is Reason.NEAR_DUPLICATE else now
     lost = why.loss(found, page.words, texts := again.compared(kept, row))
     _show_loss(lost, texts, now, said, _places(again, row) if now.lost or fields else ())
-    if holder := again.holder(row):
-        click.echo(f"  Of the other pages kept {holder}.")
     if not row.verdict.kept and row.outcome is Outcome.CONFIRMED and lost not in {"", "nothing"}:
         alike = "mark the place (dedup report --serve)"
         alike += ", or name the field that tells items apart in DEDUP_KEY_FIELDS" * bool(fields)

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from dedup.index import Index, Row
@@ -17,7 +17,6 @@ from dedup.model.errors import counted, printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import DRY_RUN, UNDONE, Glance, Outcome, Reason, Visit, crawl_of
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.reading.noise import Line, lines_of
 from dedup.reading.tokens import tokens
 from dedup.report.explanation import Again
 from dedup.rule.match import match
@@ -29,11 +28,10 @@ _LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many p
 _MOST = 50  # pages with the same text, of which one may have moved
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
 _ONLY_NOISE = "only in what is left out by now"
-_BESIDE = ". Most pages changed: perhaps only a counter or a list on them did; name it in DEDUP_IGNORE"
-_COMPARED = 50  # pages that have changed, to see where
-_SELECTORS = 4  # of elements that are named together
-_MOST_SHARE = 1 / 3  # of a page (0 to 1) that may be left out: more is what it is about
-_STEP = re.compile(r"[a-z][\w-]*(?:[.#][a-z_][\w-]*)+", re.IGNORECASE)  # that a selector can name
+_BESIDE = (
+    ". Most pages changed: perhaps only a counter or a list on them did (see dedup report --changes); "
+    "name it in DEDUP_IGNORE"
+)
 _DIGITS, _LONGEST_NAME = re.compile(r"[0-9]+"), 60
 _PASSAGES = 5  # of a page that has changed, for people
 _LONGEST = 300  # characters of each
@@ -60,8 +58,6 @@ class Changes:
         own = (one for one in reversed(runs) if one.spider == spider and one.action != DRY_RUN)
         self.since = next((one for one in own if one.id < first), None)
         self.counts, self.sources, self.missed = Counter[str](), set[str](), 0
-        self.versions: list[tuple[int, int]] = []
-        """The rows of each page that has changed, before and now."""
 
     def __iter__(self) -> Iterator[Change]:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
@@ -95,45 +91,12 @@ class Changes:
         partial = " (partial: the crawl did not end)" * self.is_partial
         since = datetime.fromtimestamp(self.since.started, UTC)
         said = f"since {since:%d %b}: {', '.join(told.values())}"
-        beside = self._beside() if counts["changed"] >= _MANY else ""
         is_most = counts["changed"] >= max(_MANY, counts["unchanged"])
-        return said + partial + (beside or _BESIDE * is_most)
+        return said + partial + _BESIDE * is_most
 
     @cached_property
     def _again(self) -> Again:
         return Again(self.index, _CONFIG)
-
-    def _beside(self) -> str:
-        """Return where most pages have changed alone, with what leaves it out, "" for nowhere."""
-        size, changed = 0, list[list[set[str]]]()
-        sizes, lines, stays = Counter[str](), Counter[str](), Counter[str]()
-        for pair in islice(self.index.store.stored(self.versions), _COMPARED):
-            pages = map(self._again.page_of, pair)
-            one, other = (Counter(lines_of(page) if page else ()) for page in pages)
-            if some := [_names(line) for line in (one - other) | (other - one)]:
-                changed.append(some)
-            for line in other:
-                size += len(line.text)
-                names = _names(line)
-                sizes.update(dict.fromkeys(names, len(line.text)))
-                lines.update(names)
-                stays.update(names if line in one else ())
-        chosen, left = list[str](), changed
-        while 2 * len(left) >= len(changed) and len(chosen) < _SELECTORS:
-            on = Counter(chain.from_iterable(chain.from_iterable(left)))
-            size_of = sum(sizes[name] for name in chosen)
-            # What mostly stays is never left out with what moves in it.
-            moving = (name for name in sorted(on) if 2 * stays[name] <= lines[name])
-            small = [name for name in moving if size_of + sizes[name] <= _MOST_SHARE * size]
-            if not small:
-                break
-            chosen.append(best := max(small, key=lambda name: (on[name], -sizes[name])))
-            left = [rest for some in left if (rest := [each for each in some if best not in each])]
-        only, where = len(changed) - len(left), ", ".join(chosen)
-        if 2 * only <= len(changed) or not chosen:
-            return ""
-        said = f". {only:,} of {len(changed):,} pages compared changed only in {where}"
-        return said if "“" in where else f'{said}: DEDUP_IGNORE = "{where}" leaves that out'
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
@@ -237,8 +200,6 @@ class Changes:
         seen = row.sighting
         record: Change = {"change": change, "url": seen.url, "key": seen.item_key, "title": seen.title}
         record |= {"run": seen.run, "time": _moment(seen.time), "words": seen.fingerprint.words}
-        if change == "changed" and before:
-            self.versions.append((before.id, row.id))
         return record | self._inside(before, row) if before and self.has_passages else record
 
     def _inside(self, before: Row, row: Row) -> Change:
@@ -313,12 +274,6 @@ def _page_of(glance: Glance) -> int:
 
 def _is_noise(record: Change) -> bool:
     return record["change"] == "changed" and record.get("came") == record.get("went") == []
-
-
-def _names(line: Line) -> set[str]:
-    """Return what of DEDUP_IGNORE selects each named element around *line*, else what it says."""
-    said = printable(_DIGITS.sub("#", line.text), _LONGEST_NAME)
-    return {*filter(_STEP.fullmatch, line.place.split(">"))} or {f"“{said}”"}
 
 
 def in_a_line(index: Index, run: int) -> str:

@@ -26,7 +26,6 @@ from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 GREEN, AMBER, RED = "green", "amber", "red"
 TO_MARK = "mark the place (dedup report --serve)"
 DEFAULT = DedupConfig()
-MOST_AGAIN = 2_000  # pages that were kept are judged again, the last ones
 _TITLE = 140  # characters
 WITHOUT_SITE = "(no site)"
 NONE = -1  # stands for None: no value is negative
@@ -94,34 +93,6 @@ class Report:
     def again(self) -> Again:
         """What reads and judges its pages once more."""
         return Again(self.index, self.config)
-
-    @cached_property
-    def copied(self) -> list[tuple[int, int]]:
-        """Rows of pages kept that would be copies by now, each with that of the page it would repeat.
-
-        Only where something is known to change at each load, and of the last `MOST_AGAIN` pages.
-        """
-        again = self.again
-        counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
-        sites = [number for number, name in enumerate(counts.sites) if name in hosts]
-        first = _is(counts.rows, Reason.NEW, Reason.UPDATED)
-        kept = counts.rows["id"][counts.rows["kept"] & first & np.isin(counts.rows["site"], sites)]
-        rows = self.index.rows_of(kept[-MOST_AGAIN:].tolist())
-        return [(row.id, found.id) for row in rows if (found := again.copied(row))]
-
-    @cached_property
-    def scattered(self) -> list[int]:
-        """The rows of copies whose words stand on other pages kept, by the share that they lose."""
-        rows = self.counts.rows[self.counts.scattered]
-        share = rows["lost"] / np.maximum(rows["words"], 1)
-        found: list[int] = rows["id"][np.lexsort((rows["id"], -rows["lost"], -share))].tolist()
-        return found
-
-    @property
-    def copied_sentence(self) -> str:
-        """How many pages that were kept would be copies by now."""
-        pages = counted(len(self.copied), "kept page would be a copy", "kept pages would be copies")
-        return f"{pages} by what is known now to change at each load."
 
     @cached_property
     def answer(self) -> CopyCounts:
@@ -226,11 +197,6 @@ class Report:
         texts = self.losses.texts.get(row.id)
         lost = "" if reason is Reason.EXACT_DUPLICATE else loss(row.verdict, words, texts)
         return reason.replace("_", " ").replace("duplicate", "copy") + f", loses {lost}" * bool(lost)
-
-    def told_elsewhere(self, row: Row) -> str:
-        """Return what `told_loss` does, the words, and which other page kept has most of them."""
-        words, holder = self.losses.words(row.id), self.again.holder(row)
-        return self.told_loss(row) + f": {words}" * bool(words) + f"; {holder}" * bool(holder)
 
     def lost(self, row: Row) -> int | None:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""
@@ -400,8 +366,8 @@ def _places(known: Integers, rows: Integers) -> Integers:
     return np.where(known[at] == rows, at, NONE)
 
 
-def _is(rows: Rows, *reasons: Reason) -> Booleans:
-    return np.isin(rows["reason"], [_REASONS.index(reason) for reason in reasons])
+def _is(rows: Rows, reason: Reason) -> Booleans:
+    return np.asarray(rows["reason"] == _REASONS.index(reason))
 
 
 def _is_own(rows: Rows) -> Booleans:

@@ -13,8 +13,7 @@ from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
 from dedup.model.errors import counted, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.urls import url_key
-from dedup.model.verdict import Canonical, Match, Reason, Verdict
+from dedup.model.verdict import Match, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading.fields import held
 from dedup.reading.noise import Evidence, Gap, Gaps, Line, places_shown
@@ -123,47 +122,15 @@ class Again:
 
     def beside(self, row: Row) -> Callable[[Row], Match]:
         """Return what judges the page of *row* beside that of another row, which was kept before."""
-        judge = self._judge(row, self.print_of(row))
-        return lambda kept: judge(self.print_of(kept), kept.sighting.host)
-
-    def _judge(self, row: Row, page: Fingerprint) -> Callable[[Fingerprint, str], Match]:
-        """Return what judges *page*, that of *row*, beside one kept before on a host."""
-        page = replace(page, left_out=row.sighting.host in self.hosts)
+        page = replace(self.print_of(row), left_out=row.sighting.host in self.hosts)
         site = self.index.ledger.known(row.sighting, self.config).site(row.id)
 
-        def judged(kept: Fingerprint, host: str) -> Match:
+        def judged(kept: Row) -> Match:
             with self.index.store.transaction(writing=False):
-                return rule.match(kept, page, self.config, site.beside(host))
+                beside = site.beside(kept.sighting.host)
+                return rule.match(self.print_of(kept), page, self.config, beside)
 
         return judged
-
-    def holder(self, row: Row) -> str:
-        """Return which page kept has most words of the copy of *row* but its canonical, "" for none."""
-        page, verdict = row.sighting.fingerprint, row.verdict
-        if verdict.nowhere == verdict.lost:
-            return ""
-        others = [one for one in self.near(page, row) if one.id != verdict.canonical]
-        found = ((rule.match(one.sighting.fingerprint, page, self.config), one) for one in others)
-        lost = ((it.lost, one.id, one.sighting.url) for it, one in found if it.lost is not None)
-        least, _, url = min(lost, default=(page.words, 0, ""))
-        most = f"all but about {counted(least, 'word')}" if least else "all words"
-        return f"{printable_url(url)} has {most}" if 2 * least <= (verdict.lost or 0) else ""
-
-    def copied(self, row: Row) -> Canonical | None:
-        """Return the page of which that of *row*, which was kept, would be a copy now, None for none."""
-        if row.sighting.host not in self.hosts or not row.listed or row.verdict.represents:
-            return None
-        seen, judge = row.sighting, self._judge(row, row.sighting.fingerprint)
-        known = self.index.ledger.known(seen, self.config)
-        strangers = self.config.exceptions.strangers(url_key(seen.url))
-        for found in known.candidates():
-            for kept in found.canonicals:
-                is_other = kept.id < row.id and url_key(kept.url) not in (seen.url_key, *strangers)
-                if is_other and judge(kept.fingerprint, kept.host).is_duplicate:
-                    standing = known.standing(kept)
-                    if standing and standing.is_kept and not standing.is_elsewhere:
-                        return kept
-        return None
 
     def near(self, page: Fingerprint, own: Row | None) -> list[Row]:
         """Return the pages kept that are not far from *page*, but for versions of its *own* row."""

@@ -44,8 +44,6 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield HEADING, report.verdict
     yield HEADING, str(answer)
     yield from places(report, most)
-    pairs = (map(_url, report.index.rows_of(pair)) for pair in report.copied[:most])
-    yield from _listed(report.copied_sentence, map("  like  ".join, pairs), report.copied, most)
     what = "Left out of pages, as it changes at each load (in brackets; see dedup places):"
     yield from _listed(what, report.left_out[:most], report.left_out, most)
     yield HEADING, "Runs and sites:"
@@ -90,10 +88,6 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
             yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
     if left := len(losses.places) - sum(1 + len(others[:most]) for _, *others in groups[:most]):
         yield QUIET, f"  and {left:,} more"
-    rows = report.index.rows_of(report.scattered[:most])
-    told = (line for row in rows for line in (_url(row), f"  {report.told_elsewhere(row)}"))
-    what = f"Copies whose lost words stand on other kept pages ({len(report.scattered):,}):"
-    yield from _listed(what, told, report.scattered, most)
 
 
 def _url(row: Row) -> str:

@@ -193,32 +193,3 @@ def test_where_most_pages_changed_a_list_beside_them_is_thought_of(changed: int,
     said = changes_of(lambda day, n: text(n) + " later" * (day and n < changed), 40, stores=False)
     assert f" {changed} changed, 0 moved, {40 - changed} unchanged" in said
     assert ("name it in DEDUP_IGNORE" in said) is is_told
-
-
-def test_a_counter_on_which_most_pages_changed_alone_is_told_by_what_it_says() -> None:
-    body = "<p>{}</p><p>{} people are <b>interested</b></p>".format
-    said = changes_of(lambda day, n: body(text(n, 80), n + 7 * day), 25, stores=True)
-    assert said.endswith(". 25 of 25 pages compared changed only in “# people are interested”")
-
-
-def test_what_mostly_stays_is_not_proposed_to_be_left_out() -> None:
-    notes = "".join(f"<p>{text(900 + n, 8)}" for n in range(4))
-    body = f"<p>{{}}</p><section class=notes>{notes}<p>{{}} likes</section>".format
-    changed = changes_of(lambda day, n: body(text(n, 200), n + day), 25, stores=True)
-    assert "DEDUP_IGNORE =" not in changed
-
-
-@pytest.mark.parametrize("beside", [True, False])
-def test_the_list_beside_which_most_pages_changed_is_named(beside: bool) -> None:
-    """What the pages are about is never proposed to be left out."""
-
-    def body(day: int, n: int) -> str:
-        pod = f"<div class=pod><h3>News of {day}</h3><p class=price>{day}.50</p></div>"
-        said = text(n + 100 * day * (not beside), 80)
-        menu = f"<div class=menu><p>Month {day}</p></div>"
-        return f"{menu}<div id=content><p class=price>9.90</p><p>{said}</p></div>{pod}"
-
-    advice = 'in div.pod, div.menu: DEDUP_IGNORE = "div.pod, div.menu" leaves that out' * beside
-    said = changes_of(body, 25, stores=True)
-    assert ("25 of 25 pages compared changed only " + advice in said) is beside
-    assert ("name it in DEDUP_IGNORE" in said) is not beside
