@@ -289,11 +289,14 @@ class _Case:
         matched = self._match(canonical)._replace(reason=Reason.UNCHANGED, sentence=SAME_TEXT)
         keeps = self.config.unchanged == "keep" or self.past.is_restored
         is_back = version.is_own and not keeps and self.past.is_back()
+        # Another page may say what it says: one that a crawl kept in its place.
+        if is_back and not (found := self._compared()).kept:
+            return found
         kept = is_back or (version.is_own and keeps)
         # A page that is kept repeats only itself: it needs no other page to count on.
         standing = None if version.is_own else self._standing(canonical)
-        found = self._verdict(matched, canonical, standing, kept=kept, previous=version.origin)
-        return replace(found, similarity=None) if is_back else found
+        same = self._verdict(matched, canonical, standing, kept=kept, previous=version.origin)
+        return replace(same, similarity=None) if is_back else same
 
     def _verdict(
         self,
