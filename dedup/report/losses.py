@@ -6,8 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from itertools import chain, combinations, islice, pairwise, takewhile
+from functools import cache, partial, reduce
+from itertools import chain, groupby, pairwise
 from typing import Any, NamedTuple
 
 from dedup.index import Row
@@ -21,7 +21,17 @@ from dedup.reading.markup import TITLE
 from dedup.reading.noise import Gap, Gaps, Line
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
-from dedup.report.diff import ADDRESS, COPY, KEPT, Compared, MarkedLine, compared, ends_of
+from dedup.report.diff import (
+    ADDRESS,
+    BOTH,
+    COPY,
+    KEPT,
+    Compared,
+    MarkedLine,
+    compared,
+    ends_of,
+    pieces_of,
+)
 from dedup.report.explanation import Again, differing, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
@@ -30,7 +40,6 @@ EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are loo
 _LONGEST = 200  # characters of what a place is called
 _LONGEST_LABEL = 40, 8  # characters, and of one that ends as a sentence does
 _LONGEST_VALUE = 9  # of a price: 12,345.00
-_LOST = "\0"  # stands for what is lost in a line: no line has it
 # Nor is a date, or a time of day.
 _NO_VALUE = re.compile(rf"{ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b|\b\d\d?(?::\d\d){{1,2}}\b")
 # Lines that are drawn at each load with all that stands in them: how long ago something was, who is
@@ -56,7 +65,7 @@ _COUNTER = re.compile(
     re.IGNORECASE,
 )
 # What names a record.
-KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
+KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price|size")
 _NUMBER = re.compile(r"[\d.,]+")
 # One word with a letter and a digit.
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w-]{4,}")
@@ -113,16 +122,12 @@ class Place:
         return (": these may be records" if self.records else "") + self.advice
 
     def urgency(self) -> tuple[bool | int, ...]:
-        """Return what the order of places goes by; of these some lose whole sentences."""
-        lost = [span.text for one in self.examples for span in one.line if span.of == COPY]
+        """Return what the order of places goes by; what many copies add alike is of a frame."""
         is_added = all(span.of != KEPT for one in self.examples for span in one.line)
-        is_fixed = is_added and len(self.examples) < min(EXAMPLES, len(self.copies))  # the same line
-        is_sentence = any(text.endswith(_ENDS) and not _is_label(text) for text in lost)
-        is_frame = is_fixed and len(self.copies) > EXAMPLES
-        said = ["".join(span.text for span in one.line if span.of != KEPT) for one in self.examples]
-        is_counted = bool(said) and all(map(_COUNTER.search, said))
+        is_frame = is_added and len(self.examples) == 1 and len(self.copies) > EXAMPLES
+        is_counted = any(_COUNTER.search(_side(one.line, COPY)) for one in self.examples)
         order = bool(self.says), not self.records, not self.advice, is_counted
-        return *order, is_frame or not is_sentence, is_added, is_fixed, -len(self.copies)
+        return *order, is_frame, is_added, -len(self.copies)
 
     @property
     def mark(self) -> Said:
@@ -134,8 +139,8 @@ class Place:
 class Losses:
     """What is lost with copies: by the row of a copy the *texts* compared, and other *fields*.
 
-    *places* come with records first, then where a sentence is lost, then where the page kept says
-    something else, then with most copies; last come those of which somebody has said something.
+    *places* come with records first, then where the page kept says something else, then with most
+    copies; last come counters, frames, and those of which somebody has said something.
     """
 
     texts: Mapping[int, Compared]
@@ -182,7 +187,7 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
         fields[row.id] = told_fields(differs)
         for name, ours, theirs in differs:
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
-    places = [*_field_places(by_name, read), *_places(again, losing)]
+    places = [*_field_places(by_name), *_places(again, losing)]
     # What somebody says tells pages apart keeps these copies from now on, whatever else differs.
     apart = {row for place in places if place.says == DIFFERENT for row in place.copies}
     places = [replace(one, records=[row for row in one.records if row not in apart]) for one in places]
@@ -322,7 +327,9 @@ def _places(again: Again, pairs: Sequence[_Pair]) -> Iterator[Place]:
             is_one = len(some) == 1 or any(sum(gap in one.found for one in some) > 1 for gap in gaps)
             is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
             is_place &= all(gap.is_possible and not _is_below_own(gap) for gap in gaps)
-            shown = _shown(gaps, [*lines.values()][:EXAMPLES], some[0].copy.sighting.title)
+            shown = ", ".join(gap.shown() for gap in gaps)
+            if not place.endswith(_CELL):
+                shown = _shown(gaps[0], [*lines], some[0].copy.sighting.title)
             # A sentence with an address goes by what is before that.
             lost = " ".join(span.text for line in lines for span in line if span.of == COPY)
             begins = re.split(rf"#|{ADDRESS.pattern}", shown)[0] if ADDRESS.search(lost) else ""
@@ -419,38 +426,33 @@ def _is_below_own(gap: Gap) -> bool:
     return re.search(r"\d", gap.heading) is not None
 
 
-def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
-    """Return a place, of pages with this *title*, as a reader would write it: what differs is "#"."""
-    if gaps[0].place.endswith(_CELL):
-        return printable(", ".join(gap.shown() for gap in gaps), _LONGEST)
-    own = ["".join(span.text for span in one.line if span.of != KEPT) for one in examples]
-    signs = {COPY: _LOST, KEPT: "\1"}
-    parts = (
-        [" " * at.text.startswith(" ") + signs[at.of] if at.of in signs else at.text for at in one.line]
-        for one in examples
-    )
-    found = (re.sub(f"\1 ?({_LOST})| ?\1", r"\1", "".join(part)).strip() for part in parts)
-    named = [said for said in found if re.search(r"\w", said)]
-    best = max(named, key=lambda said: said.count(_LOST), default="")
-    stays = max(("".join(part.split()) for part in best.split(_LOST)), key=len)
-    if _LOST in best and all(stays in "".join(text.split()) for text in own):
-        return printable("#".join(map(ends_of, best.split(_LOST))), _LONGEST)
-    lost = [" ".join(span.text.strip() for span in one.line if span.of == COPY) for one in examples]
-    heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
-    if len(own) > 1 and len({*lost}) == 1 and not (heading and not _is_below_own(gaps[0])):
-        return printable(lost[0], _LONGEST)
-    same = takewhile(lambda some: len(set(some)) == 1, zip(*map(str.split, own), strict=False))
-    is_value = heading and all(re.fullmatch(r"[\W\d]*\d[\W\d]*", text) for text in own)
-    # What stands between two words need not be near to the begin of the line.
-    is_between = len(gaps) == 1 and not gaps[0].is_line and re.search(r"\w.*#.*\w", gaps[0].shown())
-    if (prefix := [some[0] for some in same]) and not is_value and not is_between:
-        return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
-    if _is_below_own(gaps[0]):
-        return printable(re.sub(r"\d+(?:[.,:/-]\d+)*", "#", lost[0]), _LONGEST)
-    shown = gaps[0]._replace(heading=heading).shown()
-    if examples and not (heading if gaps[0].is_line else re.search(r"\w\w+\W+\w\w", shown)):
-        shown = f"{' > '.join(gaps[0].place.split('>')[-2:])} “{lost[0]}”" + ", …" * (len(examples) > 1)
-    return printable(shown, _LONGEST)
+def _shown(gap: Gap, lines: Sequence[MarkedLine], title: str) -> str:
+    """Return what stays in all *lines* of a place, of pages with a *title*, and "#" for what differs.
+
+    Where no word stays it goes by a label above it, or by its elements and an example.
+    """
+    sides = [said for line in lines for of in (COPY, KEPT) if (said := _side(line, of))]
+    stays = reduce(_common, sides, sides[0])
+    if re.search(rf"[^\W\d]{{2}}|[{UNSPACED}]", stays):
+        return printable("#".join(map(ends_of, stays.split("#"))), _LONGEST)
+    if gap.heading and _is_label(gap.heading) and gap.heading not in title:
+        return printable(f"{gap.heading}: #", _LONGEST)
+    path = " > ".join(gap.place.split(">")[-2:])
+    return printable(f"{path} “{sides[0]}”" + ", …" * (len(lines) > 1), _LONGEST)
+
+
+def _side(line: MarkedLine, of: str) -> str:
+    """Return what of *line* the copy says, or the page kept."""
+    return "".join(span.text for span in line if span.of in (of, BOTH)).strip()
+
+
+def _common(one: str, other: str) -> str:
+    """Return what stays the same in two lines, and "#" for each part that does not."""
+    found = ""
+    for of, group in groupby(pieces_of(one, other), key=lambda piece: piece[0] == BOTH):
+        said = "".join(unit for _, unit in group)
+        found += said if of else " " * said.startswith(" ") + "#"
+    return found.strip()
 
 
 # Records
@@ -541,66 +543,45 @@ class _Field(NamedTuple):
 _Fields = Mapping[int, _Field]  # by the rows of copies
 
 
-def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | None]) -> Iterator[Place]:
-    """Yield the fields, by their names, in which copies of one text differ, with what keeps records."""
-    records = {name: _merged(name, said, read) for name, said in fields.items()}
-    merged = frozenset(chain.from_iterable(records.values()))
-    keys, kept = _proposed(fields, merged)
-    named = ", ".join(f'"{printable(name)}"' for name in keys)
-    keeps = f"[{named}] keeps {kept:,} of {len(merged):,}, and all that differ in it"
+def _field_places(fields: Mapping[str, _Fields]) -> Iterator[Place]:
+    """Yield the fields, by their names, in which copies of one text differ, with what keeps records.
+
+    That is a field that names a record: nearly each page kept has another value, and it is no price.
+    """
+    records = {name: _merged(name, said) for name, said in fields.items()}
+    merged = {*chain.from_iterable(records.values())}
+    keeps = dict[str, int]()
+    for name, said in sorted(fields.items()):
+        kept = {one.kept: one.theirs for one in said.values() if one.theirs != "none"}
+        is_named = KEYS.fullmatch(name.lower()) or all(map(_CODE.fullmatch, kept.values()))
+        if is_named and len({*kept.values()}) >= _NEARLY * len(kept) > 0 and name.lower() != "price":
+            keeps[name] = len(merged.intersection(said))
+    key = max(keeps, key=lambda name: keeps[name], default="")
     for name, said in fields.items():
         first = next(iter(said.values()))
         ours, theirs = told_value(first.ours), told_value(first.theirs)
         shown = printable(f"field {name}: {ours} for {theirs}", _LONGEST)
-        advice = f"; DEDUP_KEY_FIELDS = {keeps}" * (name in keys[:1])
+        how = f'DEDUP_KEY_FIELDS = ["{printable(name)}"] keeps {keeps.get(name, 0):,} of {len(merged):,}'
+        advice = f"; {how}, and all that differ in it" * (name == key and keeps[key] > 0)
         yield Place(shown, "", sorted(said), records=records[name], advice=advice)
 
 
-def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> list[int]:
+def _merged(name: str, said: _Fields) -> list[int]:
     """Return the rows of copies that may be records, by what they say in a field.
 
-    More or fewer of the same words are none, nor is a number that their HTML does not say: it counts
+    More or fewer of the same words are none, nor is a number in a field that names nothing: it may count
     something.  If most copies are none, the field is no sign of records.
     """
     if _CLOCK.fullmatch(name.lower()):
         return []
-    found = {copy: one for copy, one in said.items() if one.ours != "none"}
+    found = {row: one for row, one in said.items() if one.ours != "none"}
     if KEYS.fullmatch(name.lower()):
         return [*found]
-    words = {row: (_tokens(one.ours), _tokens(one.theirs)) for row, one in found.items()}
-    numbers = [row for row, one in found.items() if _NUMBER.fullmatch(one.ours)]
-    pages = ((read(row), read(found[row].kept), words[row][0]) for row in numbers)
-    both = ((page.text, kept.text, ours) for page, kept, ours in pages if page and kept and page.tags)
-    tells = [ours <= _tokens(a) and not ours <= _tokens(b) for a, b, ours in islice(both, _TRIED)]
-    counts = {*numbers} if 2 * sum(tells) < len(tells) else set()
-    other = (row for row, (ours, theirs) in words.items() if not (ours <= theirs or theirs <= ours))
-    records = [row for row in other if row not in counts]
+    words = ((row, _tokens(one.ours), _tokens(one.theirs)) for row, one in found.items())
+    other = [row for row, ours, theirs in words if not (ours <= theirs or theirs <= ours)]
+    records = [row for row in other if not _NUMBER.fullmatch(found[row].ours)]
     return records if 2 * len(records) >= len(said) else []
 
 
 def _tokens(said: str) -> set[str]:
     return set(_TOKEN.findall(ADDRESS.sub(" ", said)))
-
-
-def _proposed(fields: Mapping[str, _Fields], merged: frozenset[int]) -> tuple[tuple[str, ...], int]:
-    """Return the fields that may be a key, and how many of the *merged* copies it keeps.
-
-    That is one that names a record, nearly each page kept having another value, or else two that are no
-    numbers, as a colour and a size, that keep all together and none alone.
-    """
-    keeps, choices = dict[tuple[str, ...], int](), list[str]()
-    for name, said in sorted(fields.items()):
-        found = merged.intersection(said)
-        kept = {one.kept: one.theirs for one in said.values() if one.theirs != "none"}
-        is_named = KEYS.fullmatch(name.lower()) or all(map(_CODE.fullmatch, kept.values()))
-        is_own = len({*kept.values()}) >= _NEARLY * len(kept) > 0
-        if found and is_named and is_own and name.lower() != "price":
-            keeps[name,] = len(found)
-        is_number = any(_NUMBER.fullmatch(one.ours) for one in said.values())
-        if found and found != merged and not is_number:
-            choices.append(name)
-    for pair in combinations(choices, 2):
-        if merged.issubset(chain(*map(fields.__getitem__, pair))):
-            keeps[pair] = len(merged)
-    best = max(keeps, key=lambda names: (keeps[names], -len(names), names), default=())
-    return best, keeps.get(best, 0)
