@@ -329,9 +329,9 @@ def add() -> None:
 def merge() -> None:
     """Judge the pages of the index OTHER into the index; a missing index is created.
 
-    The pages of OTHER are judged in their order as if they were crawled now: the pages that are already
-    there count as the older ones and stay. So begin with the index whose pages shall be kept. OTHER
-    stays as it is, and adds only what is new in it if it is given again. Texts of pages stay there.
+    The pages that OTHER has kept are judged in their order as if they were crawled now: the pages that
+    are already there count as the older ones and stay. So begin with the index whose pages shall be
+    kept. OTHER stays as it is, and adds only what is new in it if it is given again. Texts stay there.
 
     \b
     Examples:

@@ -131,12 +131,15 @@ def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
         raise DedupError(f"{output} must be {wanted}")
     names = {feed.relative: feed.name for feed in feeds}
     alike = first.likeness()
+    if own == "warc" and is_compressed(output) != alike:
+        told = f"must{'' if alike else ' not'} end with .gz"
+        raise DedupError(f"{output} {told}: records are written as they are in {first.name}")
     for feed in feeds:
         if not own and (other := names[feed.relative]) != feed.name:
             told = f"{feed.name} and {other} would both be {feed.relative} in the output"
             raise DedupError(told)
         if feed.likeness() != alike:
-            told = "differ in their columns, so they cannot be written to one file; add them one by one"
+            told = "differ in their columns, or in being compressed: add them one by one"
             raise DedupError(f"{first.name} and {feed.name} {told}")
 
 

@@ -6,7 +6,7 @@ import gzip
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 
 from w3lib.encoding import http_content_type_encoding
 
-from dedup.files import formats
 from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Record, Write
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
@@ -23,11 +22,10 @@ from dedup.reading.fields import FieldRule, RawPage
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 _WITH_PAGES = ("response", "resource", "conversion")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # other than white space: text has none
-_WRONG = "it is not judged, and not written where the compression changes"
 _END = b"\r\n\r\n"  # of a record
 _MAX_LINE = 1024 * 1024
-RecordPlace = tuple[str, int, int, int | None]
-"""A file, where in it a record begins, how long it is there, and its block; None if that is wrong."""
+RecordPlace = tuple[str, int, int]
+"""A file, where in it a record begins, and how long it is there."""
 
 
 class WebArchive(Feed):
@@ -74,11 +72,10 @@ class WebArchive(Feed):
                 # After a head that is cut off the lines of the next one belong to it, too.
                 heads = [name for name, _ in record.rec_headers.headers if name.lower() == "warc-type"]
                 is_sound = not left and archive.err_count == errors and len(heads) == 1
-                there = (length, record.length) if is_sound else (archive.offset - place, None)
-                source: RecordPlace = (self.name, place, *there)
+                source = self.name, place, length if is_sound else archive.offset - place
                 payload: Any = source if record.rec_type in _WITH_PAGES else None
                 if not is_sound:
-                    payload = BadRecord(f"is damaged or has a wrong length ({said}): {_WRONG}")
+                    payload = BadRecord(f"is damaged or has a wrong length ({said}): it is not judged")
                 self.share = archive.offset / size
                 yield Record(self, f"{self.name}, record {number:,}", source, payload)
 
@@ -107,30 +104,22 @@ class WebArchive(Feed):
             return RawPage(text=body.decode("utf-8", "replace"), url=url)
         return RawPage(html=body, url=url, encoding=http_content_type_encoding(kind) if http else None)
 
+    def likeness(self) -> Any:
+        """Return whether its records are compressed, whatever its name says."""
+        with self.opened() as file:
+            return file.read(2) == b"\x1f\x8b"
+
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
         def write(source: RecordPlace) -> None:
             from warcio.limitreader import LimitReader
 
-            name, place, length, block = source
+            name, place, length = source
             with open(name, "rb") as file:
                 file.seek(place)
-                was_packed = file.peek(2)[:2] == b"\x1f\x8b"  # whatever its name says
-                unpacked: Any = gzip.GzipFile(fileobj=file) if was_packed else file
-                if was_packed == compressed:
-                    part = LimitReader(file, length)
-                    copyfileobj(part, out)
-                    out.write(b"" if compressed else _END)
-                elif block is None:
-                    raise FeedError(f"{name} has a record that would hide what follows it")
-                else:
-                    part = LimitReader(unpacked, block)
-                    with formats.packed(out) if compressed else nullcontext(out) as record:
-                        while (line := unpacked.readline()).strip():
-                            record.write(line)
-                        record.write(line)
-                        copyfileobj(part, record)
-                        record.write(_END)
+                part = LimitReader(file, length)
+                copyfileobj(part, out)
+                out.write(b"" if compressed else _END)
             if part.limit:
                 raise FeedError(f"{name} has been cut off since it was read")
 

@@ -156,23 +156,6 @@ class Ledger:
                 hosts.add(one.sighting.host)
         return judged
 
-    def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
-        """Judge the page of *row*, which another index took for a copy, and record it.
-
-        Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
-        recorded with the verdict of *row*, as an orphan.  One that somebody wants back stays so.
-        """
-        self._settle_doubts()
-        with self._store.transaction(writing=True):
-            verdict, outcome = self._verdict(PageToRecord(row.sighting), config)[0], Outcome.CONFIRMED
-            if verdict.is_canonical:
-                verdict, outcome = row.verdict, Outcome.ORPHANED
-            if row.outcome is Outcome.RESTORED:
-                outcome = row.outcome
-            dropped = replace(row, verdict=replace(verdict, kept=False), outcome=outcome, listed=False)
-            added = self._store.add(dropped)
-            return replace(added.verdict, row=added.id)
-
     def known(self, sighting: Sighting, config: DedupConfig = _ANYWHERE) -> Known:
         """Return what is known about the page of *sighting*."""
         return Known(self._store, self.facts, PageToRecord(sighting), config)

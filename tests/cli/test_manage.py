@@ -44,11 +44,14 @@ def test_two_indexes_become_one_by_the_thresholds_of_settings() -> None:
     crawl("two.db", edited(1), text(3))
     before = Path("one.db").read_bytes()
     for other in ("one.db", "two.db"):
-        assert f"{other}: 2 rows, 0 known already, 2 new (" in run("merge", other, "all.db").stdout
+        assert (
+            f"{other}: 2 pages were kept there, 0 are known already, 2 new ("
+            in run("merge", other, "all.db").stdout
+        )
     assert Path("one.db").read_bytes() == before
     assert [kept for _, kept in urls("all.db")] == [True, True, False, True]
     again = run("merge", "two.db", "all.db").stdout
-    assert again == "two.db: 2 rows, 2 known already, 0 new (0 of them kept)\n"
+    assert again == "two.db: 2 pages were kept there, 2 are known already, 0 new (0 of them kept)\n"
     run("merge", "two.db", "one.db", "-s", "DEDUP_MAX_LOST_WORDS=0")
     assert urls("one.db")[2] == ("http://two.db/0", True)
 
@@ -66,7 +69,11 @@ def test_a_name_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         (["merge"], 2, "Missing argument 'OTHER'"),
         (["merge", "none.db", "x.db"], 1, "none.db does not exist"),
         (["merge", "one.db"], 1, "there is no Scrapy project here, and no .scrapy/dedup.db; name an"),
-        (["merge", "one.db", "one.db"], 0, "one.db: 1 rows, 1 known already, 0 new (0 of them kept)"),
+        (
+            ["merge", "one.db", "one.db"],
+            0,
+            "one.db: 1 pages were kept there, 1 are known already, 0 new (0",
+        ),
         (["merge", "page.txt", "x.db"], 1, "page.txt is not an index"),
     ],
 )

@@ -102,7 +102,7 @@ def test_one_index_that_is_merged_twice_at_once_is_there_once(
     assert [run.spider for run in one.runs.all()] == ["s", "a"]
     urls = [row.sighting.url for row in one.rows()]
     assert urls == ["http://b/0", *(f"http://a/{number}" for number in range(4))]
-    assert sum(each.rows - each.known for each in done) == 4
+    assert sum(each.pages - each.known for each in done) == 4
 
 
 def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, Index]) -> None:
