@@ -20,7 +20,7 @@ from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.report.explanation import WOULD_DROP, Again, kinds, left_out, loss
+from dedup.report.explanation import WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
@@ -103,13 +103,6 @@ class Report:
     def ranked(self) -> list[tuple[int, list[int]]]:
         """Which clusters there are, and in which order (see `Counts.clusters`)."""
         return self.counts.clusters(self.losses.records, self.losses.texts)
-
-    @cached_property
-    def left_out(self) -> list[str]:
-        """What is left out of the selected pages, a line for each place, with its host."""
-        found = ((printable(host), places) for host, places in left_out(self.index).items())
-        there = ((host, places) for host, places in found if host in self.counts.sites)
-        return [f"{host}: {printable(place)}" for host, places in there for place in places]
 
     @property
     def colour(self) -> str:

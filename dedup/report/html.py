@@ -49,7 +49,6 @@ def page_of(report: Report, *, token: str = "") -> str:
         entries=entries,
         places=places,
         marked=[one for one in report.config.exceptions.said() if about(one) not in here],
-        left_out=report.left_out[:MAX_PLACES],
         shares=shares(report, MAX_MEMBERS),
         name=printable(Path(name).name),
         marks=printable(marks_of(name).name),
@@ -69,7 +68,7 @@ def page_of(report: Report, *, token: str = "") -> str:
 
 
 class Pair(NamedTuple):
-    """A copy and the page *kept*, and the numbers of the *places* where the two differ.
+    """A copy and the page *kept*.
 
     If it *is_open* the page kept has not all its words, or may not: somebody should look at it, and may
     make a *mark*, which has what was said, unless no mark can name the two.
@@ -78,13 +77,11 @@ class Pair(NamedTuple):
     kept: Row
     copy: Row
     is_open: bool
-    places: tuple[int, ...]
     mark: Said | None
 
 
 def entries_of(report: Report) -> list[Pair]:
     """Return what is listed: whole clusters, as they are ranked, at most `MAX_PAGES` pages."""
-    differing = [frozenset(place.copies) for place in report.losses.places[:MAX_PLACES]]
     said = {about(one): one.says for one in report.config.exceptions.said()}
     found: list[Pair] = []
     pages = 0
@@ -94,9 +91,8 @@ def entries_of(report: Report) -> list[Pair]:
             break
         for copy in copies:
             is_open = copy.verdict.reason is not Reason.EXACT_DUPLICATE and report.lost(copy) != 0
-            places = tuple(n for n, rows in enumerate(differing) if copy.id in rows)
             mark = Said(copy.sighting.url, kept.sighting.url, "", copy.sighting.host)
             can_be = all(_MARKABLE.fullmatch(printable(url, len(url))) for url in mark[:2])
             mark = mark._replace(says=said.get(about(mark), ""))
-            found.append(Pair(kept, copy, is_open, places, mark if is_open and can_be else None))
+            found.append(Pair(kept, copy, is_open, mark if is_open and can_be else None))
     return found

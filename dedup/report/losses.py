@@ -40,7 +40,7 @@ EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are loo
 _LONGEST = 200  # characters of what a place is called
 _LONGEST_LABEL = 40, 8  # characters, and of one that ends as a sentence does
 _LONGEST_VALUE = 9  # of a price: 12,345.00
-# Nor is a date, or a time of day.
+# An address, a date and a time of day are no values.
 _NO_VALUE = re.compile(rf"{ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b|\b\d\d?(?::\d\d){{1,2}}\b")
 # Lines that are drawn at each load with all that stands in them: how long ago something was, who is
 # there, an advert.
@@ -233,14 +233,7 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     one, other = ([line for line in side if line not in values] for side in (one, other))
     found = noise.differences(*([Line(at, _whole(text)) for at, text in side] for side in (one, other)))
     found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
-    # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
-    parts = set()
-    for gap in found:
-        said = {*_said(gap, [text for at, text in (*one, *other) if at == gap.place])}
-        for side in (gap.before[-1:], gap.after[:1]):
-            if said.issuperset(side) and not "".join(side).isalnum():
-                parts.add(Gap(gap.place, side, side))
-    gaps = Gaps(found | parts, tries=True)
+    gaps = Gaps(found, tries=True)
     here, there = gaps.leave_out(one), gaps.leave_out(other)
     lost = {
         Gap(line.place + _CELL, heading=line.text): _Phrase(cell.text, [kept.text], [cell.text], True)
@@ -435,7 +428,8 @@ def _shown(gap: Gap, lines: Sequence[MarkedLine], title: str) -> str:
     stays = reduce(_common, sides, sides[0])
     if re.search(rf"[^\W\d]{{2}}|[{UNSPACED}]", stays):
         return printable("#".join(map(ends_of, stays.split("#"))), _LONGEST)
-    if gap.heading and _is_label(gap.heading) and gap.heading not in title:
+    is_named = re.search(r"[^\W\d]", gap.heading) and gap.heading not in title
+    if is_named and _is_label(gap.heading):
         return printable(f"{gap.heading}: #", _LONGEST)
     path = " > ".join(gap.place.split(">")[-2:])
     return printable(f"{path} “{sides[0]}”" + ", …" * (len(lines) > 1), _LONGEST)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from os.path import abspath, isfile
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -44,18 +44,12 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield HEADING, report.verdict
     yield HEADING, str(answer)
     yield from places(report, most)
-    what = "Left out of pages, as it changes at each load (in brackets; see dedup places):"
-    yield from _listed(what, report.left_out[:most], report.left_out, most)
     yield HEADING, "Runs and sites:"
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
     if answer.copies:
         found = counted(clusters, "cluster")
-        runs = (report.again.runs.get(int(one.name)) for one in report.counts.by_run if one.duplicates)
-        said = f"{counted(answer.copies, 'copy', 'copies')} in {found}, not all of them dropped"
-        if {FATES.get(run.action) for run in runs if run} <= {"dropped"}:
-            said = f"{counted(answer.copies, 'page')} dropped in {found}"
-        yield HEADING, said
+        yield HEADING, f"{counted(answer.copies, 'copy', 'copies')} in {found}"
     for size, kept, copies in report.clusters(limit, COPIES if limit else 0):
         yield QUIET, ""
         yield from _cluster(report, size, kept, copies)
@@ -92,13 +86,6 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
 
 def _url(row: Row) -> str:
     return printable_url(row.sighting.url, MAX_URL)
-
-
-def _listed(what: str, told: Iterable[str], found: Sized, most: int | None) -> Iterator[ToldLine]:
-    """Yield *what* was *found*, if anything, what is *told* of it, and how many more there are."""
-    yield from [(HEADING, what)] * bool(found)
-    yield from ((QUIET, f"  {one}") for one in told)
-    yield from _more(found, most)
 
 
 def _more(found: Sized, most: int | None) -> Iterator[ToldLine]:

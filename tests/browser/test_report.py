@@ -69,7 +69,7 @@ def colour(element: Any, name: str) -> list[int]:
 
 def test_a_copy_shows_its_text_and_what_is_lost(browser: Any, honest: Path) -> None:
     with opened(browser, honest) as page:
-        copy = page.locator(".pair").last
+        copy = page.locator("li[data-mark]").last
         lost, own = copy.locator("details del").first, copy.locator("details ins").first
         assert copy.locator("> p del").inner_text().startswith("feed")
         assert not lost.is_visible()
@@ -90,7 +90,7 @@ def said(path: Path) -> dict[str, str]:
 
 def press(page: Any, pair: int, name: str) -> str:
     """Press a button of a pair by the keyboard; return the URL of the copy when the mark is written."""
-    one = page.locator(".pair").nth(pair)
+    one = page.locator("article li[data-mark]").nth(pair)
     with page.expect_response("**/marks"):
         one.get_by_role("button", name=name).press("Enter")
     page.get_by_text("Saved in pages.marks.csv: the next crawl obeys.").wait_for()
@@ -112,8 +112,7 @@ def test_a_server_writes_marks(browser: Any, tmp_path: Path, monkeypatch: pytest
             second = press(shown, 1, "This is a copy")
             assert said(marks) == {**stranger, first: "different", second: "copy"}
         with opened(browser, address) as shown:  # nothing but the file remembers
-            reviewed = "2 of 3 that lose something are reviewed."
-            assert shown.locator("#reviewed").inner_text() == reviewed
+            assert shown.locator("li.decided").count() == 2
             assert press(shown, 0, "These are different") == first  # taken back
             assert said(marks) == {**stranger, second: "copy"}
     assert len(read_marks(marks)[1]) == 2
@@ -149,8 +148,7 @@ def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> Non
         assert not place.get_by_text("these may be records").is_visible()
         told = "A mark is of all that stands at # on a.example: html > body > p.size “Size #, red”"
         assert place.get_by_text(told).is_visible()
-        reviewed = "5 of 5 that lose something are reviewed."
-        assert shown.locator("#reviewed").inner_text() == reviewed
+        assert shown.locator(".place.decided").count() == 1
     (mark,) = read_marks(tmp_path / "pages.marks.csv")[1].places
     assert (mark[0], mark[2]) == ("a.example", "different")
 

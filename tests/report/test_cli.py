@@ -37,7 +37,7 @@ def test_report_prints_clusters(index: Path) -> None:
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
         "The other 3: 1 loses nothing, 2 lose 1 word."
     )
-    assert (lines[1], lines[2], lines[7]) == (told, "Runs and sites:", "3 pages dropped in 1 cluster")
+    assert (lines[1], lines[2], lines[7]) == (told, "Runs and sites:", "3 copies in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[3:5]] == [  # type: ignore[union-attr]
         ("2", "finished, first", "1 page, 1 copy among them"),
         ("1", "finished, first", "3 pages, 2 copies among them"),

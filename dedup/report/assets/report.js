@@ -7,14 +7,9 @@ const LABELS = { different: "C", copy: "A" }; // those of a judged set
 
 const pressed = (group) => group?.querySelector("button[aria-pressed=true]")?.value ?? "";
 
-// A pair is reviewed when somebody has said something of it, or of a place in which it differs.
+// What somebody has said something of is shown as decided.
 function draw() {
-  for (const group of all("[data-mark]")) {
-    const places = (group.dataset.places ?? "").split(" ").map((place) => byId(`place-${place}`));
-    group.classList.toggle("decided", [group, ...places].some(pressed));
-  }
-  const pairs = all(".pair").length, reviewed = all(".pair.decided").length;
-  if (pairs) byId("reviewed").textContent = `${reviewed} of ${pairs} that lose something are reviewed.`;
+  for (const group of all("[data-mark]")) group.classList.toggle("decided", pressed(group) !== "");
 }
 
 function press(group, says) {
