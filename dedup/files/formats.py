@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
@@ -116,11 +116,6 @@ def is_compressed(path: Path | str) -> bool:
     return str(path).lower().endswith(".gz")
 
 
-def packed(file: IO[bytes]) -> gzip.GzipFile:
-    """Return *file* for what is to be compressed: equal input gives equal output, it has no time."""
-    return gzip.GzipFile("", "wb", 6, file, mtime=0)
-
-
 class Lines(Feed):
     """A file of lines; its `likeness` is what an output begins with."""
 
@@ -143,9 +138,12 @@ class Lines(Feed):
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
-        with path.open("wb") as file, packed(file) if compressed else file as out:
+        with path.open("wb") as file:
+            # Equal input gives equal output: it has no time.
+            out: Any = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else file
             out.write(self.likeness())
             yield lambda text: out.write(text if text.endswith(b"\n") else text + b"\n")
+            out.close()
 
 
 class JsonLines(Lines):

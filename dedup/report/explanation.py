@@ -286,12 +286,12 @@ def kinds(*counts: int) -> list[str]:
     return [counted(*one) for one in zip(counts, of_one, of_more, strict=True) if one[0]]
 
 
-def left_out(index: Index, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
-    """Return, by host, the places left out of its pages, or of the *lines* of one, with examples."""
-    found: dict[str, dict[Gap, Evidence]] = {}
+def left_out(index: Index, host: str, lines: Sequence[Line]) -> list[str]:
+    """Return what is left out of the *lines* of a page of *host*, with examples."""
+    found: dict[Gap, Evidence] = {}
     for site in all_noise(index.store):
-        for gap, one in site.gaps.items():
-            if one.acts(gap) and (lines is None or gap.stands(lines)):
-                own = next(filter(gap.spans, (text for at, text in lines or () if at == gap.place)), "")
-                found.setdefault(site.host, {})[gap] = one._replace(example=own or one.example)
-    return {host: places_shown(gaps) for host, gaps in found.items()}
+        for gap, one in site.gaps.items() if site.host == host else ():
+            if one.acts(gap) and gap.stands(lines):
+                own = next(filter(gap.spans, (text for at, text in lines if at == gap.place)), "")
+                found[gap] = one._replace(example=own or one.example)
+    return places_shown(found)

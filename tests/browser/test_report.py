@@ -112,7 +112,7 @@ def test_a_server_writes_marks(browser: Any, tmp_path: Path, monkeypatch: pytest
             second = press(shown, 1, "This is a copy")
             assert said(marks) == {**stranger, first: "different", second: "copy"}
         with opened(browser, address) as shown:  # nothing but the file remembers
-            assert shown.locator("li.decided").count() == 2
+            assert shown.locator("article li.decided").count() == 2
             assert press(shown, 0, "These are different") == first  # taken back
             assert said(marks) == {**stranger, second: "copy"}
     assert len(read_marks(marks)[1]) == 2

@@ -92,7 +92,7 @@ def test_a_mistake_is_refused(arguments: list[object], code: int, message: str) 
 def test_forget_takes_a_run_a_url_or_an_age(index: Path) -> None:
     assert run("forget", "HTTP://a/2#x", index).output == "1 row is forgotten.\n"
     assert run("forget", index, "--run", 1).output == "2 rows are forgotten.\n"
-    assert "1 page dropped" in run("report", index).output
+    assert "1 copy in" in run("report", index).output
     assert "orphaned" in run("report", index).output
     assert run("forget", index, "--older-than", "1d").output == "0 rows are forgotten.\n"
     assert run("forget", index, "--older-than", "0s").output == "1 row is forgotten.\n"

@@ -11,9 +11,7 @@ import pytest
 from lxml import etree
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.verdict import Reason
-from dedup.reading.noise import Evidence, Gap
 from dedup.report import html as html_report
 from dedup.report.clusters import Report
 from dedup.report.html import entries_of
@@ -40,16 +38,10 @@ def cells(report: str) -> list[list[str]]:
     return [[" ".join("".join(part.itertext()).split()) for part in row] for row in parts]
 
 
-def test_what_is_left_out_is_said_for_each_host_that_has_pages_here() -> None:
+def test_of_an_empty_index_it_says_that_there_is_no_page() -> None:
     index = MemoryIndex()
     assert cells(html(index)) == []
     assert "There is no page: nothing was judged" in html(index)
-    gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
-    for host in ("a.example", "other.example"):
-        put_noise(index.store, SiteNoise("", host, 1, {gap: Evidence(moved=5)}))
-    checked(index, {"http://a.example/": text(1)})
-    listed = "//h2[contains(., 'at each load')]/following::ul[1]/li//text()"
-    assert found(html(index), listed) == ["a.example: body > p “Views: #” (5 pages)"]
 
 
 def test_a_line_that_only_the_copy_has_is_marked_as_a_whole() -> None:
