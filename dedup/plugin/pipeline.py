@@ -52,6 +52,9 @@ logger = logging.getLogger(__name__)
 WAIT = 30.0  # seconds that a copy waits for the fate of the item that it repeats
 _PLACES = 3  # places where copies differ from the pages kept that the summary names
 _MAX_HOSTS = 20_000  # hosts that are remembered as visited; then all are recorded again
+# Of garbage collection, which takes a twelfth of a crawl by Python's own, half of that by these; also
+# after so many bytes of pages, as large ones are few objects.
+_THRESHOLDS, _BYTES = (10_000, 5, 3), 1_000_000
 
 
 class DedupPipeline:
@@ -237,6 +240,7 @@ class DedupPipeline:
         self.judge.visit(host_of(request.url))
 
     def _response_came(self, response: Response, request: Request) -> None:
+        self.judge.collect(response)
         is_judged = request.method == "GET" and request.meta.get("dedup") is not False
         if is_judged and response.status in GONE:
             for url in (request.url, *request.meta.get("redirect_urls", ())):
@@ -273,7 +277,7 @@ class Judge:
         self.probes = Probes(self.index, self.settler)
         self._marked = MarkedPlaces(settings.config.exceptions)
         self._hosts: set[str] = set()
-        self._has_frozen = False
+        self._bytes, self._thresholds = 0, (0, 0, 0)  # those of before, if they are ours now
 
     def open(self) -> Run:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
@@ -282,12 +286,20 @@ class Judge:
         self.settler.pending.runs[self.index.run.id] = {}
         self.probes.open(detector)
         self.rules.open(detector)
-        # Modules and what they hold are most of what a garbage collection looks at.
-        self._has_frozen = gc.get_freeze_count() == 0
-        if self._has_frozen:
+        before = gc.get_threshold()
+        if gc.isenabled() and gc.get_freeze_count() == 0 < before[0] < _THRESHOLDS[0]:
             gc.collect(1)  # what is old is hardly garbage, and looking at it takes longest
-            gc.freeze()
+            gc.freeze()  # modules and what they hold are most of that
+            gc.set_threshold(*_THRESHOLDS)
+            self._thresholds = before
         return self.index.run
+
+    def collect(self, response: Response) -> None:
+        """Collect garbage if *response* is one too many since the last time."""
+        self._bytes += len(response.body)
+        if self._bytes > _BYTES and self._thresholds[0]:
+            gc.collect(1)
+            self._bytes = 0
 
     def _follow_run(self, before: int) -> None:
         runs = self.settler.pending.runs
@@ -303,8 +315,9 @@ class Judge:
         """
         if self.index.detector is None:
             return
-        if self._has_frozen:
+        if self._thresholds[0]:
             gc.unfreeze()
+            gc.set_threshold(*self._thresholds)
         self.settler.close()
         self.rules.close()
         left_out = self.probes.close()

@@ -10,13 +10,14 @@ from typing import Any, cast
 import pytest
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import Detector
 from dedup.index.ledger import Ledger
 from dedup.model.errors import IndexUnavailable
 from dedup.model.verdict import Outcome, Reason, Standing, Verdict
-from dedup.plugin import crawl_index
+from dedup.plugin import crawl_index, pipeline
 from dedup.plugin.crawl_index import MOST_AGAIN, MOST_GATHERED, CrawlIndex, Settler
 from dedup.plugin.pipeline import Judge
 from dedup.plugin.stats import CrawlStats
@@ -178,3 +179,33 @@ async def test_crawlers_of_one_process_hear_of_each_other(tmp_path: Path) -> Non
     assert asking(other, 1, "http://a/1").row == 2
     await one.close("finished")
     await other.close("finished")
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+@pytest.mark.parametrize("first", [700, 20_000, 0])
+def test_garbage_is_collected_by_objects_and_bytes_until_the_crawl_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int, is_enabled: bool
+) -> None:
+    """Who has switched collection off, or made it rarer, is obeyed."""
+    collected: list[int] = []
+    thresholds = [(first, 10, 10)]
+    collector = SimpleNamespace(
+        **dict.fromkeys(("freeze", "unfreeze"), lambda: None),
+        get_freeze_count=lambda: 0,
+        isenabled=lambda: is_enabled,
+        collect=collected.append,
+        get_threshold=lambda: thresholds[-1],
+        set_threshold=lambda *told: thresholds.append(told),
+    )
+    monkeypatch.setattr(pipeline, "gc", collector)
+    judge = crawls.judge_of(str(tmp_path / "pages.db"))
+    is_ours = is_enabled and first == 700
+    assert (collected, thresholds[1:]) == (([1], [(10_000, 5, 3)]) if is_ours else ([], []))
+    large = Response("http://a.example/", body=b"x" * 500_001)
+    found = []
+    for _ in range(4):
+        judge.collect(large)
+        found.append(len(collected))
+    assert found == ([1, 2, 2, 3] if is_ours else [0] * 4)
+    asyncio.run(judge.close("finished"))
+    assert thresholds[-1] == (first, 10, 10)
