@@ -131,7 +131,7 @@ class Lists:
         # Every listed row from the first of these on, which are the newest.
         self._newest = deque[tuple[int, int, int, bool, int]](maxlen=_LATEST)
         self._read_to: tuple[int, int] | None = None  # the last row, and the last entry of `relisted`
-        self._read_at: tuple[int, int] | None = None  # the `_state` by then
+        self.read_at = -1  # so much this connection had changed by then, -1 in a new transaction
 
     def sketches(self, rows: Sequence[int]) -> list[bytes]:
         """Return the sketches of *rows*: most rows are ruled out by that, and nothing else is read."""
@@ -152,9 +152,9 @@ class Lists:
         """Return the simhashes *field* of a scope."""
         if len(self._sketches) > _MOST_SKETCHES:
             self._sketches.clear()
-        if self._read_at != (now := self._state()):
+        if self.read_at != (now := self.connection.total_changes):
             self._read_on()
-            self._read_at = now
+            self.read_at = now
         name = field, scope
         if name not in self._lists:
             self._lists[name] = Simhashes(self._read(field, scope))
@@ -162,11 +162,6 @@ class Lists:
                 self._lists.popitem(last=False)
         self._lists.move_to_end(name)
         return self._lists[name]
-
-    def _state(self) -> tuple[int, int]:
-        """Return what is another one when other connections, or this one, have changed the file."""
-        ((version,),) = self.connection.execute("PRAGMA data_version")
-        return version, self.connection.total_changes
 
     def _read(self, field: str, scope: int) -> Hashes:
         name = f"{field}_simhash"
@@ -222,8 +217,9 @@ class Search:
         for found in self._equals():
             self._seen.update(found)
             yield self._read(found, len(found))
-        most = self.config.max_distance
-        if self.page.content_simhash:
+        content, most = self.page.content_simhash, self.config.max_distance
+        lists = self.lists.simhashes("content", self.scope)
+        if content and len(lists.near(content, most)):  # as few pages have any
             for distance in sorted({min(NEAR, most), most}):
                 yield self._near(self._near_content(distance))
         if self.page.structure_simhash:

@@ -71,6 +71,7 @@ class Store(SQLiteFile):
 
     def _end(self, is_undone: bool) -> None:
         self.leases.settle(undone=is_undone)
+        self._lists.read_at = -1  # from now on others may change the file
         if is_undone:  # it may have looked up what was undone
             self._scopes.clear()
             self._lists.clear()
