@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -157,12 +158,14 @@ def _page_of_all(response: HtmlResponse, raw: RawPage) -> Page | None:
     page = exchange_of(response).page
     if page is None and isinstance(raw.html, bytes):  # the header knows more of their charset
         page = page_after_callback(response)
-    html = raw.html if isinstance(raw.html, bytes) else raw.html.encode("utf-8", "surrogatepass")
-    if page is None or page.excess is not None or len(html) > MAX_BYTES:
+    if page is None or page.excess is not None:
         return None
-    if html == response.body and raw.url == page.url:  # as nearly all: its digest is known
-        return page
-    return page.at(raw.url, html)
+    html, body = raw.html, response.body
+    # As nearly all: to write it in UTF-8 would give its bytes, and their digest is known.
+    if (response.encoding == "utf-8" and not body.startswith(BOM_UTF8)) or html == body:
+        return page if raw.url == page.url else replace(page, url=raw.url)
+    html = html if isinstance(html, bytes) else html.encode("utf-8", "surrogatepass")
+    return None if len(html) > MAX_BYTES else page.at(raw.url, html)
 
 
 def key_of(item: Any, rule: FieldRule) -> str:
