@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby, islice, pairwise
 from typing import Any, NamedTuple
 
 from dedup.index import Row
@@ -65,7 +65,7 @@ _COUNTER = re.compile(
     re.IGNORECASE,
 )
 # What names a record.
-KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price|size")
+KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 _NUMBER = re.compile(r"[\d.,]+")
 # One word with a letter and a digit.
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w-]{4,}")
@@ -125,7 +125,8 @@ class Place:
         """Return what the order of places goes by; what many copies add alike is of a frame."""
         is_added = all(span.of != KEPT for one in self.examples for span in one.line)
         is_frame = is_added and len(self.examples) == 1 and len(self.copies) > EXAMPLES
-        is_counted = any(_COUNTER.search(_side(one.line, COPY)) for one in self.examples)
+        said = [_side(one.line, COPY) for one in self.examples]
+        is_counted = bool(said) and all(map(_COUNTER.search, said))
         order = bool(self.says), not self.records, not self.advice, is_counted
         return *order, is_frame, is_added, -len(self.copies)
 
@@ -187,7 +188,7 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
         fields[row.id] = told_fields(differs)
         for name, ours, theirs in differs:
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
-    places = [*_field_places(by_name), *_places(again, losing)]
+    places = [*_field_places(by_name, read), *_places(again, losing)]
     # What somebody says tells pages apart keeps these copies from now on, whatever else differs.
     apart = {row for place in places if place.says == DIFFERENT for row in place.copies}
     places = [replace(one, records=[row for row in one.records if row not in apart]) for one in places]
@@ -537,12 +538,12 @@ class _Field(NamedTuple):
 _Fields = Mapping[int, _Field]  # by the rows of copies
 
 
-def _field_places(fields: Mapping[str, _Fields]) -> Iterator[Place]:
+def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | None]) -> Iterator[Place]:
     """Yield the fields, by their names, in which copies of one text differ, with what keeps records.
 
     That is a field that names a record: nearly each page kept has another value, and it is no price.
     """
-    records = {name: _merged(name, said) for name, said in fields.items()}
+    records = {name: _merged(name, said, read) for name, said in fields.items()}
     merged = {*chain.from_iterable(records.values())}
     keeps = dict[str, int]()
     for name, said in sorted(fields.items()):
@@ -560,10 +561,10 @@ def _field_places(fields: Mapping[str, _Fields]) -> Iterator[Place]:
         yield Place(shown, "", sorted(said), records=records[name], advice=advice)
 
 
-def _merged(name: str, said: _Fields) -> list[int]:
+def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> list[int]:
     """Return the rows of copies that may be records, by what they say in a field.
 
-    More or fewer of the same words are none, nor is a number in a field that names nothing: it may count
+    More or fewer of the same words are none, nor is a number that their HTML does not say: it counts
     something.  If most copies are none, the field is no sign of records.
     """
     if _CLOCK.fullmatch(name.lower()):
@@ -571,9 +572,14 @@ def _merged(name: str, said: _Fields) -> list[int]:
     found = {row: one for row, one in said.items() if one.ours != "none"}
     if KEYS.fullmatch(name.lower()):
         return [*found]
-    words = ((row, _tokens(one.ours), _tokens(one.theirs)) for row, one in found.items())
-    other = [row for row, ours, theirs in words if not (ours <= theirs or theirs <= ours)]
-    records = [row for row in other if not _NUMBER.fullmatch(found[row].ours)]
+    words = {row: (_tokens(one.ours), _tokens(one.theirs)) for row, one in found.items()}
+    numbers = [row for row, one in found.items() if _NUMBER.fullmatch(one.ours)]
+    pages = ((read(row), read(found[row].kept), words[row][0]) for row in numbers)
+    both = ((page.text, kept.text, ours) for page, kept, ours in pages if page and kept and page.tags)
+    tells = [ours <= _tokens(a) and not ours <= _tokens(b) for a, b, ours in islice(both, _TRIED)]
+    counts = {*numbers} if 2 * sum(tells) < len(tells) else set()
+    other = (row for row, (ours, theirs) in words.items() if not (ours <= theirs or theirs <= ours))
+    records = [row for row in other if row not in counts]
     return records if 2 * len(records) >= len(said) else []
 
 
