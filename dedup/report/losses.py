@@ -234,7 +234,14 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     one, other = ([line for line in side if line not in values] for side in (one, other))
     found = noise.differences(*([Line(at, _whole(text)) for at, text in side] for side in (one, other)))
     found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
-    gaps = Gaps(found, tries=True)
+    # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
+    parts = set()
+    for gap in found:
+        said = {*_said(gap, [text for at, text in (*one, *other) if at == gap.place])}
+        for side in (gap.before[-1:], gap.after[:1]):
+            if said.issuperset(side) and not "".join(side).isalnum():
+                parts.add(Gap(gap.place, side, side))
+    gaps = Gaps(found | parts, tries=True)
     here, there = gaps.leave_out(one), gaps.leave_out(other)
     lost = {
         Gap(line.place + _CELL, heading=line.text): _Phrase(cell.text, [kept.text], [cell.text], True)
@@ -541,23 +548,29 @@ _Fields = Mapping[int, _Field]  # by the rows of copies
 def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | None]) -> Iterator[Place]:
     """Yield the fields, by their names, in which copies of one text differ, with what keeps records.
 
-    That is a field that names a record: nearly each page kept has another value, and it is no price.
+    That is a field that names a record, nearly each page kept having another value, and no price; or two
+    that are no numbers, as a colour and a size.
     """
     records = {name: _merged(name, said, read) for name, said in fields.items()}
     merged = {*chain.from_iterable(records.values())}
-    keeps = dict[str, int]()
+    keeps, choices = dict[tuple[str, ...], int](), list[str]()
     for name, said in sorted(fields.items()):
         kept = {one.kept: one.theirs for one in said.values() if one.theirs != "none"}
         is_named = KEYS.fullmatch(name.lower()) or all(map(_CODE.fullmatch, kept.values()))
         if is_named and len({*kept.values()}) >= _NEARLY * len(kept) > 0 and name.lower() != "price":
-            keeps[name] = len(merged.intersection(said))
-    key = max(keeps, key=lambda name: keeps[name], default="")
+            keeps[name,] = len(merged.intersection(said))
+        is_number = any(_NUMBER.fullmatch(one.ours) for one in said.values())
+        choices += [name] * (bool(records[name]) and not is_number)
+    if len(choices) == 2:
+        keeps[*choices] = len(merged.intersection(chain(*map(fields.__getitem__, choices))))
+    keys = max(keeps, key=lambda names: (keeps[names], -len(names)), default=())
+    named = ", ".join(f'"{printable(name)}"' for name in keys)
+    how = f"; DEDUP_KEY_FIELDS = [{named}] keeps {keeps.get(keys, 0):,} of {len(merged):,}"
     for name, said in fields.items():
         first = next(iter(said.values()))
         ours, theirs = told_value(first.ours), told_value(first.theirs)
         shown = printable(f"field {name}: {ours} for {theirs}", _LONGEST)
-        how = f'DEDUP_KEY_FIELDS = ["{printable(name)}"] keeps {keeps.get(name, 0):,} of {len(merged):,}'
-        advice = f"; {how}, and all that differ in it" * (name == key and keeps[key] > 0)
+        advice = f"{how}, and all that differ in it" * (name in keys[:1] and keeps[keys] > 0)
         yield Place(shown, "", sorted(said), records=records[name], advice=advice)
 
 

@@ -18,7 +18,7 @@ from dedup.report.explanation import FATES, differing, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report
-    from dedup.report.losses import Example
+    from dedup.report.losses import Example, Place
 
 # What is shown, unless all is asked for.
 CLUSTERS = 20
@@ -59,18 +59,29 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
 
 
 def places(report: Report, most: int | None) -> Iterator[ToldLine]:
-    """Yield *most* places where copies differ from the pages kept."""
+    """Yield where copies differ from the pages kept, and which are made of several, *most* of both."""
     losses, losing = report.losses, report.answer.losing
     if losses.places:
         some = f" ({len(losses.texts):,} compared)" * (losing > len(losses.texts))
         found = counted(len(losses.places), "place")
         yield HEADING, f"Copies differ from the pages kept in {found}{some}:"
-    for number, place in enumerate(losses.places[:most], 1):
+    groups: list[list[Place]] = []  # a view for print differs in several places
+    for place in losses.places:
+        for group in groups:
+            if {*place.copies} <= {*group[0].copies}:
+                group.append(place)
+                break
+        else:
+            groups.append([place])
+    for number, (place, *others) in enumerate(groups[:most], 1):
         yield TITLE, f"  {number}. {place}"
         yield from ((LOSS, f"     {said}") for said in map(_differing, place.examples) if said)
+        for other in others[:most]:
+            yield LOSS, f"     {len(other.copies):,} of these pages also: {other.shown}{other.means}"
         for example in place.examples[:1]:
             yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
-    yield from _more(losses.places, most)
+    if left := len(losses.places) - sum(1 + len(others[:most]) for _, *others in groups[:most]):
+        yield QUIET, f"  and {left:,} more"
 
 
 def _url(row: Row) -> str:

@@ -399,17 +399,22 @@ def test_what_is_counted_or_said_in_other_words_is_no_record_and_no_key(path: Pa
         items.append({"url": f"{address}/print", "html": printed_view, **beside})
     fill(path, items, FieldRule())
     first, *lines = printed(path, "report")
-    assert (first[:7], sum(" (6 pages)" in line for line in lines)) == ("Nothing", 2)
+    told = [sum(said in line for line in lines) for said in (" (6 pages)", " 6 of these pages also: ")]
+    assert (first[:7], told) == ("Nothing", [1, 1])
     assert "DEDUP_KEY_FIELDS" not in "".join(lines)
 
 
-def test_a_key_names_each_record(path: Path) -> None:
-    items = [
-        {"url": f"http://a/{seed}/{n}", "text": text(seed, 150), "name": "Coat"}
-        | {"model": f"c{seed}-10{n}", "price": f"{n + 1}2.90"}
-        for seed in range(2)
-        for n in range(4)
-    ]
+@pytest.mark.parametrize("names", [("name", "model"), ("colour", "size")])
+def test_a_key_names_each_record_or_is_two_choices(path: Path, names: tuple[str, str]) -> None:
+    items = []
+    for seed in range(2):
+        variants = [("red", "S"), ("red", "M"), ("blue", "S"), ("blue", "M")]
+        for number, variant in enumerate(variants[:: 1 - 2 * seed]):
+            given = ("Coat", f"c{seed}-10{number}") if "model" in names else variant
+            fields = dict(zip(names, given, strict=True)) | {"price": f"{number + 1}2.90"}
+            item = {"url": f"http://a/{seed}/{number}", "text": text(seed, 150), **fields}
+            items.append(item)
     fill(path, items, OF_TEXT)
+    key = '["model"]' if "model" in names else '["colour", "size"]'
     (line,) = (line for line in printed(path, "report") if "; DEDUP_KEY_FIELDS" in line)
-    assert line.endswith('DEDUP_KEY_FIELDS = ["model"] keeps 6 of 6, and all that differ in it')
+    assert line.endswith(f"DEDUP_KEY_FIELDS = {key} keeps 6 of 6, and all that differ in it")
