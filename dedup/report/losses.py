@@ -433,8 +433,8 @@ def _shown(gap: Gap, lines: Sequence[MarkedLine], title: str) -> str:
     Where no word stays it goes by a label above it, or by its elements and an example.
     """
     sides = [said for line in lines for of in (COPY, KEPT) if (said := _side(line, of))]
-    stays = reduce(_common, sides, sides[0])
-    if re.search(rf"[^\W\d]{{2}}|[{UNSPACED}]", stays):
+    stays = reduce(_common, sides, sides[0]) if sides else gap.shown()
+    if not sides or re.search(rf"[^\W\d]{{2}}|[{UNSPACED}]", stays):
         return printable("#".join(map(ends_of, stays.split("#"))), _LONGEST)
     is_named = re.search(r"[^\W\d]", gap.heading) and gap.heading not in title
     if is_named and _is_label(gap.heading):

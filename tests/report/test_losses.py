@@ -150,6 +150,13 @@ def test_lines_that_have_nothing_in_common_are_no_place_together() -> None:
     assert shown == [("Version #", {*"234"}), *names]
 
 
+def test_a_place_whose_words_all_stand_in_its_other_lines_goes_by_its_elements() -> None:
+    whole, part = "blob | diff | raw | diff to current", "blob | diff | raw"
+    ends = of_list(whole, whole, whole) + "<h5>by hand", of_list(part, whole, whole) + "<h5>by foot"
+    places = Report(index_of(*ends, original=0)).losses.places
+    assert [place.shown for place in places] == ["by #", "body > p.a: #"]
+
+
 def lost_in(example: Example) -> str:
     return " ".join(span.text.strip() for span in example.line if span.of == COPY)
 
