@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +40,8 @@ _ALL_WORDS = 1 << 33  # no page has half as many
 Rows = NDArray[np.void]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+Share = tuple[str, int, int]
+"""The name of a site or a run, how many of its pages were seen, and how many are duplicates."""
 
 
 @dataclass(frozen=True)
@@ -197,14 +198,6 @@ class Report:
         return texts.lost if texts and not texts.is_cut else row.verdict.lost
 
 
-class Share(NamedTuple):
-    """How many *pages* of a site or a run, its *name*, were seen, and how many are *duplicates*."""
-
-    name: str
-    pages: int
-    duplicates: int
-
-
 class CopyCounts:
     """How many duplicates *counts* have, by what was lost with them.
 
@@ -312,7 +305,7 @@ class Counts:
     def by_site(self) -> list[Share]:
         """The shares of the sites, those with most copies first."""
         shares = _shares(self.sites, self.rows["site"], self.rows["copy"])
-        return sorted(shares, key=lambda share: (-share.duplicates, -share.pages, share.name))
+        return sorted(shares, key=lambda share: (-share[2], -share[1], share[0]))
 
     def places(self, rows: Iterable[int]) -> Integers:
         """Return where the rows of these numbers stand, `NONE` for those that are not here."""
@@ -372,8 +365,7 @@ def _shares(of: Iterable[object], group: NDArray[np.signedinteger], is_copy: Boo
     """Return the counts of each group; *group* has its place in *of* for each row."""
     names = list(map(str, of))
     pages, copies = (np.bincount(one, minlength=len(names)) for one in (group, group[is_copy]))
-    found = map(Share, names, pages.tolist(), copies.tolist())
-    return [share for share in found if share.pages]
+    return [one for one in zip(names, pages.tolist(), copies.tolist(), strict=True) if one[1]]
 
 
 def site_of(url: str) -> str:

@@ -74,10 +74,8 @@ class Again:
     def __init__(self, index: Index, config: DedupConfig) -> None:
         self.index, self.config = index, config
         self.noise = all_noise(index.store)
-        self._gaps = {}
-        for site in self.noise:
-            if gaps := [gap for gap, one in site.gaps.items() if one.acts(gap)]:
-                self._gaps[site[:2]] = Gaps(gaps)
+        acting = ((one[:2], [gap for gap, it in one.gaps.items() if it.acts(gap)]) for one in self.noise)
+        self._gaps = {site: Gaps(gaps) for site, gaps in acting if gaps}
         self.hosts = frozenset(host for _, host in self._gaps)
         """Where something is known to change at each load."""
 

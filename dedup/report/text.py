@@ -96,13 +96,13 @@ def _more(found: Sized, most: int | None) -> Iterator[ToldLine]:
 def shares(report: Report, most: int | None) -> Iterator[str]:
     """Yield how many pages of each run and site are copies, of *most* of both."""
     counts, runs = report.counts, []
-    for one in counts.by_run[::-1]:
-        run, told = report.again.runs.get(int(one.name)), f"run {one.name}"
+    for name, pages, copies in counts.by_run[::-1]:
+        run, told = report.again.runs.get(int(name)), f"run {name}"
         if run:
             parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
             parts += [] if run.action == "drop" else [run.action]
             told += f", {', '.join(printable(part) for part in parts if part)}"
-        runs.append(one._replace(name=told))
+        runs.append((told, pages, copies))
     for what, some in (("run", runs), ("site", counts.by_site if len(counts.sites) > 1 else [])):
         for name, pages, copies in some[:most]:
             among = counted(copies, "copy", "copies")

@@ -62,11 +62,11 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     assert answer.copies == len(copies)
     assert len(counts.clusters({}, ())) == len({row.canonical for row in copies})
     pages = Counter(site_of(row.url) for row in once)
-    assert {share.name: share.pages for share in counts.by_site} == pages
-    found = {share.name: share.duplicates for share in counts.by_site if share.duplicates}
+    assert {name: seen for name, seen, _ in counts.by_site} == pages
+    found = {name: copies for name, _, copies in counts.by_site if copies}
     assert found == Counter(site_of(row.url) for row in copies)
     runs = Counter(str(row.run) for row in standing)
-    assert {share.name: share.pages for share in counts.by_run} == runs
+    assert {name: seen for name, seen, _ in counts.by_run} == runs
 
 
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
@@ -79,7 +79,7 @@ def test_each_page_counts_once_whatever_number_of_crawls_saw_it(unchanged: str) 
     report = Report(index)
     counts = "6 pages seen (each once, of 3 runs) = 4 kept + 1 near copy + 1 exact copy."
     assert str(report.answer).startswith(counts)
-    assert [(share.pages, share.duplicates) for share in report.counts.by_run][1:] == [(6, 2)] * 2
+    assert [share[1:] for share in report.counts.by_run][1:] == [(6, 2)] * 2
     assert [row.sighting.url[-1] for row in report.rows()] == ["1", "2"]
     assert len([*report.rows(everything=True)]) == 6
     ((size, _, _),) = report.clusters()
