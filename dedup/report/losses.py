@@ -28,6 +28,7 @@ from dedup.report.diff import (
     KEPT,
     Compared,
     MarkedLine,
+    Span,
     compared,
     ends_of,
     pieces_of,
@@ -445,7 +446,13 @@ def _shown(gap: Gap, lines: Sequence[MarkedLine], title: str) -> str:
 
 def _side(line: MarkedLine, of: str) -> str:
     """Return what of *line* the copy says, or the page kept."""
-    return "".join(span.text for span in line if span.of in (of, BOTH)).strip()
+    said = ""
+    for before, span in pairwise((Span("", BOTH), *line)):
+        text = span.text
+        if (before.of, span.of) == (KEPT, COPY):  # it is apart from the line as what it replaces
+            text = " " * before.text.startswith(" ") + text.lstrip()
+        said += text if span.of in (of, BOTH) else ""
+    return said.strip()
 
 
 def _common(one: str, other: str) -> str:
