@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from itertools import takewhile
+from functools import cache, cached_property, partial
+from itertools import chain, takewhile
 from secrets import token_hex
 from sys import maxsize
 from typing import Any, NamedTuple
@@ -21,11 +21,12 @@ from dedup.index.notes import OF_RULES, REMOVED, UrlRules, answers
 from dedup.index.rows import LAST_RUN, MET_AGAIN, STANDS, Note, Pool, numbers, of_dry_runs
 from dedup.index.store import IN_RANGE, Store
 from dedup.model.fingerprint import Fingerprint, PageToRecord
+from dedup.model.hashes import signed
 from dedup.model.urls import url_key, with_or_without_www
 from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
-from dedup.prints.fingerprinter import DedupConfig, Sampled, Shingles, positions, sampled
+from dedup.prints.fingerprinter import DedupConfig, Sampled, Shingles, pairs_in, positions, sampled
 from dedup.rule.decide import Past
-from dedup.rule.match import Counted, Flags, SiteContext, is_common, nearness, told_by
+from dedup.rule.match import COMMON_PAGES, Counted, Flags, SiteContext, is_common, nearness, told_by
 from dedup.urls.rule import is_one_address
 
 _AT = "p.url_key = ? AND p.url_key != ''"
@@ -88,6 +89,7 @@ class Site(SiteContext):
     dry_runs: frozenset[int]
     own: Sequence[Sampled]  # each in order
     _renew: Callable[[], None]
+    _layout: Callable[[int], Sequence[bytes]]
     _answers: dict[tuple[bytes, str, bool], tuple[Counted, int]] = field(default_factory=dict)
     is_beside: bool = False
 
@@ -106,6 +108,9 @@ class Site(SiteContext):
 
     def seen(self, told: bytes) -> Counted:
         return self._counted(told, self.hosts[0], dropped=True)[0]
+
+    def layout(self, page: Fingerprint) -> Sequence[bytes]:
+        return self._layout(page.structure_simhash or 0)
 
     def beside(self, host: str) -> Site:
         if host in self.hosts:
@@ -136,6 +141,12 @@ class Site(SiteContext):
                 counts -= (positions(hashes, told) >= 0) & (counts > 0)
             self._answers[asked] = counts, pages
         return self._answers[asked]
+
+
+def _begins_alike(one: str, other: str) -> bool:
+    """Return whether one of two addresses is the other with something behind its path."""
+    short, long = sorted((one.partition("?")[0], other.partition("?")[0]), key=len)
+    return f"{long}/".startswith(f"{short}/")
 
 
 def _span(row: int) -> int:
@@ -233,7 +244,17 @@ class Known(Past):
         prints = (row.sighting.fingerprint for row in rows)
         own = [np.sort(sampled(told_by(one.sample, one.traits))) for one in prints]
         sites = self.facts.sites(before)
-        return Site(sites, seen.group, (seen.host,), runs, self.dry_runs, own, cache(sites.renew))
+        layout = cache(partial(self._layout, before or maxsize))
+        return Site(
+            sites, seen.group, (seen.host,), runs, self.dry_runs, own, cache(sites.renew), layout
+        )
+
+    def _layout(self, before: int, structure: int) -> Sequence[bytes]:
+        """Return what `SiteContext.layout` does for this simhash of a *structure*."""
+        alike = "p.listed AND p.scope = ? AND p.structure_simhash = ? AND p.id < ?"
+        text = f"SELECT p.traits FROM pages p WHERE {alike} ORDER BY p.id DESC LIMIT {MOST_OF_KEY}"
+        found = self.store.fetch(text, (self._scope, signed(structure), before))
+        return [pairs_in(traits) for (traits,) in found]
 
     def _rows(self, more: str, *values: Any, **how: Any) -> Iterator[Row]:
         return self.store.rows(f"{self._same} AND {more}", self._scope, self._name, *values, **how)
@@ -386,7 +407,8 @@ class Known(Past):
         """Return what the page may repeat, in the order of `nearness`; with a key, all of that key."""
         seen, store, config = self.sighting, self.store, self.config
         if not seen.item_key:
-            return store.candidates(seen.fingerprint, self.pool(), config)
+            pool = self.pool()
+            return chain(store.candidates(seen.fingerprint, pool, config), self._neighbours(pool))
         rows = {row.id: row for row in self._rows("p.listed", order="p.id DESC", limit=MOST_OF_KEY)}
         if len(rows) == MOST_OF_KEY:  # of the others those that are near
             pool = Pool(seen.group, dry_runs=self.dry_runs)
@@ -399,6 +421,17 @@ class Known(Past):
         canonicals = [row.as_canonical() for row in met]
         canonicals.sort(key=lambda canonical: nearness(seen.fingerprint, canonical))
         return [Candidates(canonicals, len(canonicals))]
+
+    def _neighbours(self, pool: Pool) -> Iterator[Candidates]:
+        """Yield what was kept of addresses next to that of the page, if one begins with the other."""
+        own = self.sighting.url_key
+        at = "SELECT coalesce(canonical, id), url_key FROM pages WHERE scope = ? AND url_key"
+        sides = f"{at} < ? ORDER BY url_key DESC", f"{at} > ? ORDER BY url_key"
+        both = " UNION ALL ".join(f"SELECT * FROM ({side} LIMIT {COMMON_PAGES})" for side in sides)
+        found = self.store.fetch(both, (self._scope, own) * 2) if own else ()
+        near = {row for row, key in found if _begins_alike(own, key)}
+        rows = [row for row in map(self.store.row, sorted(near)) if pool.has(row)]
+        yield Candidates([row.as_canonical() for row in rows], len(rows))
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
         members = list(self.store.rows("p.represents = ?", canonical.cluster))

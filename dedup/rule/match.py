@@ -103,6 +103,10 @@ class SiteContext:
         """
         return self.on(told)
 
+    def layout(self, page: Fingerprint) -> Sequence[bytes]:  # noqa: ARG002
+        """Return the pairs of the newest pages kept that have exactly the structure of *page*."""
+        return ()
+
     def beside(self, host: str) -> SiteContext:  # noqa: ARG002
         """Return what is known beside a page of *host*: what is common there counts as common, too."""
         return self
@@ -251,10 +255,13 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
     found = _by_loss(kept, page, config, site)
     if found.finding == NOT_ALIKE and _is_view(kept, page, config, site):
         found = _viewed(found, kept, page, site)
-    if not (found.is_duplicate and (new := _new_pairs(kept, page, site, found))):
-        return found
-    sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
-    return found._replace(reason=Reason.NEW, finding=NEW_PAIRS, sentence=sentence)
+    if found.is_duplicate and (new := _new_pairs(kept, page, site, found)):
+        sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
+        found = found._replace(reason=Reason.NEW, finding=NEW_PAIRS, sentence=sentence)
+    if not found.is_duplicate and _is_relaid(kept, page, config, site):
+        sentence = "The page kept says all that this one does beside what its whole layout says."
+        found = _told(found._replace(sentence=sentence), page, VIEW, "as all pages of its layout say it")
+    return found
 
 
 def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:
@@ -293,6 +300,8 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
         if kept.body_digest == page.body_digest or has_equal_text(kept, page):
             return True
         alike = similarity(kept.sketch, page.sketch)
+        if _is_relaid(kept, page, config, site):
+            return True
         if alike < MIN_SIMILARITY:
             return _is_view(kept, page, config, site)
         lost = max(lost_words(kept, page, alike), 1.0)
@@ -379,6 +388,38 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     has_most = _has_most(kept, page, site) and _has_most(page, kept, site)
     unknown = sampled(words)[site.unknown(words)]
     return has_most and not len(_beside(unknown, prints.pairs_in(kept.traits)))
+
+
+def _is_relaid(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> bool:
+    """Return whether *page* is *kept* in another layout, as a record for print is.
+
+    *kept* has all pairs of the page but those of all pages of its layout, and the page has most of what
+    *kept* says and no other page of its layout does.
+    """
+    if not site.is_known or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
+        return False
+    here, there = (prints.pairs_in(one.traits) for one in (page, kept))
+    if max(len(here), len(there)) >= prints.MOST_PAIRS * prints.SAMPLED_BYTES:
+        return False
+    is_titled = has_same_title(kept, page) or not len(prints.other_names(kept.traits, page.traits))
+    pages, of_page = _on_layout(page, site)
+    if not is_titled or pages < COMMON_PAGES or len(_beside(sampled(here)[of_page < pages], there)):
+        return False
+    pages, of_kept = _on_layout(kept, site)
+    is_here = prints.positions(sampled(there), sampled(here)) >= 0
+    both = np.count_nonzero(is_here & (of_kept < pages))
+    lacks = np.count_nonzero(~is_here & (of_kept <= 1))
+    if pages < COMMON_PAGES or both < max(LEAST_SAMPLED, MIN_SIMILARITY * (both + lacks)):
+        return False
+    # Times and identifiers are in no pair.
+    return (missing_words(kept, page, site) or 0) <= config.max_lost_words
+
+
+def _on_layout(page: Fingerprint, site: SiteContext) -> tuple[int, Counted]:
+    """Return how many pages of the layout of *page* are known, and how many have each of its pairs."""
+    pairs, layout = sampled(prints.pairs_in(page.traits)), site.layout(page)
+    counts = (prints.positions(pairs, sampled(one)) >= 0 for one in layout)
+    return len(layout), sum(counts, np.zeros(len(pairs), np.int64))
 
 
 def title_of(page: Fingerprint) -> bytes:
@@ -478,11 +519,11 @@ def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: flo
         return False
     if page.left_out:  # which may have told it from others
         return True
-    if not has_same_title(kept, page):
-        return len(prints.other_names(kept.traits, page.traits, in_headings=False)) > 0
-    if title_in(page.traits) == prints.UNTITLED:
-        return False
-    return int(site.seen(title_in(page.traits))[0]) >= VERSIONS
+    title = title_of(page)
+    if title and site.seen(title)[0] >= VERSIONS:
+        return True
+    names = prints.other_names(kept.traits, page.traits, in_headings=False)
+    return not has_same_title(kept, page) and len(names) > 0
 
 
 def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float:
