@@ -425,10 +425,12 @@ class Known(Past):
     def _neighbours(self, pool: Pool) -> Iterator[Candidates]:
         """Yield what was kept of addresses next to that of the page, if one begins with the other."""
         own = self.sighting.url_key
-        at = "SELECT coalesce(canonical, id), url_key FROM pages WHERE scope = ? AND url_key"
-        sides = f"{at} < ? ORDER BY url_key DESC", f"{at} > ? ORDER BY url_key"
-        both = " UNION ALL ".join(f"SELECT * FROM ({side} LIMIT {COMMON_PAGES})" for side in sides)
-        found = self.store.fetch(both, (self._scope, own) * 2) if own else ()
+        at = "SELECT coalesce(p.canonical, p.id), p.url_key FROM pages p WHERE p.scope = ?1 AND "
+        at += f"{_AT.replace('= ?', '{} ?2')} ORDER BY p.url_key {{}} LIMIT {COMMON_PAGES}"
+        both = " UNION ALL ".join(
+            f"SELECT * FROM ({at.format(*side)})" for side in (("<", "DESC"), (">", ""))
+        )
+        found = self.store.fetch(both, (self._scope, own)) if own else ()
         near = {row for row, key in found if _begins_alike(own, key)}
         rows = [row for row in map(self.store.row, sorted(near)) if pool.has(row)]
         yield Candidates([row.as_canonical() for row in rows], len(rows))
