@@ -51,7 +51,7 @@ _DECIDED: dict[str, str] = {
     Reason.EXACT_DUPLICATE: "all its bytes are those of a page that was kept",
     Reason.NEAR_DUPLICATE: "its text is nearly that of a page that was kept",
     rule.ELSEWHERE: "it is like a page that was kept, and its other words stand on others",
-    rule.VIEW: "it has the title of a page that was kept, and most of its words in another frame",
+    rule.VIEW: "it shows in another frame what a page that was kept does",
     rule.SERIES: "the two are parts of a series: what they share is on many pages",
     STRANGER: "the file of marks says that the two are different",
 }

@@ -157,7 +157,7 @@ def match(
     Equal bytes are an exact duplicate.  A page that has its title alone inside the frame of its site
     repeats none with another title.  The same text with `MIN_EQUAL_TOKENS` tokens or more is a
     near-duplicate, and so is a candidate, by content or structure, with which little is lost, and one of
-    the same title that shows it in another frame; none of two for different languages or regions is.
+    another structure that shows it in another frame; none of two for different languages or regions is.
     """
     if outright := _outright(kept, page):
         return outright

@@ -100,7 +100,7 @@ def test_explain_of_a_copy_for_print_says_that_the_site_decided(tmp_path: Path) 
     judged(path, *prints, store_pages=False)
     output = run("explain", urls[-1], path).output
     assert f"kept     {urls[0]}  (row 1, run 1)" in output
-    title = "it has the title of a page that was kept, and most of its words in another frame."
+    title = "it shows in another frame what a page that was kept does."
     assert f"dropped: {title}" in output
     assert BY_SITE in output
 
