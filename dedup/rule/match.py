@@ -386,7 +386,7 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
         return False
     words, _ = prints.words_and_numbers(prints.pairs_in(page.traits))
     has_most = _has_most(kept, page, site) and _has_most(page, kept, site)
-    unknown = sampled(words)[site.unknown(words)]
+    unknown = sampled(words)[~site.common(words)]
     return has_most and not len(_beside(unknown, prints.pairs_in(kept.traits)))
 
 
