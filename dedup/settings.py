@@ -9,10 +9,11 @@ from typing import Any
 
 from dedup.model.address import address_of, is_address
 from dedup.model.errors import ConfigError, require_text, shown
+from dedup.model.verdict import FATES
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import FieldRule
 
-_CHOICES = {"source": ("item", "response"), "action": ("drop", "skip", "mark", "report")}
+_CHOICES = {"source": ("item", "response"), "action": (*FATES,)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from dedup.index.notes import GONE
 from dedup.model.address import shown_place
 from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of
-from dedup.model.verdict import Reason, Verdict
+from dedup.model.verdict import FATES, Reason, Verdict
 from dedup.plugin.addon import index_path, only_looks, read_settings
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.feeds import FeedWatch, mark
@@ -40,7 +40,6 @@ from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import NoHtml
 from dedup.reading.noise import MarkedPlaces
 from dedup.report.changes import in_a_line
-from dedup.report.explanation import FATES
 from dedup.report.text import LostFeed, places, summary
 from dedup.settings import DedupSettings
 

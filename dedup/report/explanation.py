@@ -13,7 +13,7 @@ from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
 from dedup.model.errors import counted, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import Match, Reason, Verdict
+from dedup.model.verdict import FATES, Match, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading.fields import held
 from dedup.reading.noise import Evidence, Gap, Gaps, Line, places_shown
@@ -31,8 +31,6 @@ _OTHERWISE = (
 _NEW = 9  # words that are new, of one page
 _FAR = 24  # bits: what differs in more is near by chance
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
-# What becomes of duplicates, by the action of their run, for programs, stats and people.
-FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 WOULD_DROP = "let through"
 # Why a page is no copy of another one, by what was found, in a few words.
 _BRIEFLY = {

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup.index import Index, Row, Run
 from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
-from dedup.model.verdict import Outcome
+from dedup.model.verdict import FATES, Outcome
 from dedup.reading.markup import Excess
 from dedup.report.diff import BOTH, COPY, KEPT, Span, ends_of
-from dedup.report.explanation import FATES, differing, kinds, told_fields
+from dedup.report.explanation import differing, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report

@@ -11,9 +11,9 @@ import pytest
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import Reason, Verdict
+from dedup.model.verdict import FATES
 from dedup.plugin.stats import DuplicatePage, advice
 from dedup.reading.markup import Excess
-from dedup.report.explanation import FATES
 from dedup.report.text import MIN_COPIES
 from tests.plugin import crawls
 from tests.plugin.spiders import RecordSpider
