@@ -418,8 +418,10 @@ def _is_relaid(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: 
 def _on_layout(page: Fingerprint, site: SiteContext) -> tuple[int, Counted]:
     """Return how many pages of the layout of *page* are known, and how many have each of its pairs."""
     pairs, layout = sampled(prints.pairs_in(page.traits)), site.layout(page)
-    counts = (prints.positions(pairs, sampled(one)) >= 0 for one in layout)
-    return len(layout), sum(counts, np.zeros(len(pairs), np.int64))
+    counts = np.zeros(len(pairs), np.int64)
+    for one in layout:
+        counts += prints.positions(pairs, sampled(one)) >= 0
+    return len(layout), counts
 
 
 def title_of(page: Fingerprint) -> bytes:
