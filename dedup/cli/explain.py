@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from difflib import get_close_matches
+from itertools import groupby
 from os.path import isfile
 from pathlib import Path
 from shlex import quote
@@ -17,7 +18,7 @@ from dedup.cli.options import Given, opened, settings_for, settings_of, url_and_
 from dedup.files.formats import HtmlFile
 from dedup.index import Index, Row
 from dedup.index.sqlite_file import is_database
-from dedup.model.errors import DedupError, moment, printable, printable_url
+from dedup.model.errors import DedupError, counted, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import MAX_URL, url_key
 from dedup.model.verdict import Match, Outcome, Reason
@@ -105,17 +106,22 @@ def _meant(index: Index, name: str) -> str:
 
 
 def _show_rows(again: why.Again, rows: list[Row], own: Row | None) -> None:
-    """Print its *own* row of a page as a whole, and a line of each other one of its *rows*."""
-    for row in rows[:_MOST_ROWS]:
-        said = row.verdict.reason + f", {row.outcome}" * (row.outcome != "confirmed")
-        said += f". {again.decided(row)}"
-        if row == own:
-            _show_row(again, row, said)
-        else:
-            when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
-            click.echo(f"{when}: {said}\n")
-    if len(rows) > _MOST_ROWS:
-        click.echo(f"and {len(rows) - _MOST_ROWS:,} more before\n")
+    """Print its *own* row of a page as a whole, then a line for those of its other *rows* that say alike."""
+
+    def said(row: Row) -> str:
+        state = f", {row.outcome}" * (row.outcome != "confirmed")
+        return f"{row.verdict.reason}{state}. {again.decided(row)}"
+
+    if own:
+        _show_row(again, own, said(own))
+    alike = [(told, [*same]) for told, same in groupby((row for row in rows if row != own), said)]
+    for told, (newest, *older) in alike[:_MOST_ROWS]:
+        when = f"row {newest.id}, run {newest.sighting.run}, {moment(newest.sighting.time)} UTC"
+        if older:
+            when += f", and {counted(len(older), 'time')} before, from run {older[-1].sighting.run} on"
+        click.echo(f"{when}: {told}\n")
+    if left := sum(len(same) for _, same in alike[_MOST_ROWS:]):
+        click.echo(f"and {left:,} more before\n")
 
 
 def _show_row(again: why.Again, row: Row, said: str) -> None:
