@@ -106,7 +106,7 @@ def _meant(index: Index, name: str) -> str:
 
 
 def _show_rows(again: why.Again, rows: list[Row], own: Row | None) -> None:
-    """Print its *own* row of a page as a whole, then a line for those of its other *rows* that say alike."""
+    """Print the *own* row of a page as a whole, then a line for those of other *rows* that say alike."""
 
     def said(row: Row) -> str:
         state = f", {row.outcome}" * (row.outcome != "confirmed")
