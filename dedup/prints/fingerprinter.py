@@ -281,7 +281,7 @@ _CHARACTERS = 2  # so many characters of a script without spaces are a word
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]\w*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # What may be in an address, but for quotes and brackets.
-_ADDRESS = re.compile(r"https?://[!#-&*-;=?-Z_a-z~]+")
+_ADDRESS = re.compile(r"(?:https?://|\b(?:[\w-]+\.)+[\w-]+/)[!#-&*-;=?-Z_a-z~]+")
 _MUTE = chr(MUTE)
 _AGO = re.compile(noise.AGO)
 _MOMENT = re.compile(r"\b(?:\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4})\b")
@@ -313,18 +313,32 @@ def sentences_digest(text: str) -> bytes:
     return b"".join(digest(text)[:HALF] for text in texts)
 
 
+def _path_of(address: str) -> str:
+    """Return the path of an *address*, with a scheme or without, and no slash at its end."""
+    _, slash, path = re.split(r"[?#]", address.rpartition("://")[2], maxsplit=1)[0].partition("/")
+    return f"{slash}{path}".rstrip("/")
+
+
 def _muted(text: str, url: str) -> tuple[str, str]:
-    """Return *text*, its lines that name an address of the host of *url* muted, and the rest of these.
+    """Return *text*, its lines that name an address of the host or path of *url* muted, and their rest.
 
     A page for print names the address that it was made from: no two words that are beside each other
     are new because of that.
     """
-    host, addresses = host_of(url), _ADDRESS.findall(text) if "://" in text else ()
-    if not host or host not in map(host_of, addresses):
+    host, path = host_of(url), _path_of(url)
+
+    def is_own(address: str) -> bool:
+        other = _path_of(address)
+        is_there = other != "" and f"{path}/".startswith(f"{other}/")
+        return is_there or host_of(address if "://" in address else f"http://{address}") == host
+
+    begin = path[: path.find("/", 1)] if path.count("/") > 1 else path
+    may_be = "://" in text or host in text or (begin and begin in text)
+    if not host or not may_be or not any(map(is_own, _ADDRESS.findall(text))):
         return text, ""
     lines, rest = text.split("\n"), []
     for number, line in enumerate(lines):
-        left = _ADDRESS.sub(lambda found: "\n" if host_of(found[0]) == host else found[0], line)
+        left = _ADDRESS.sub(lambda found: "\n" if is_own(found[0]) else found[0], line)
         if left != line:
             lines[number] = f"{_MUTE}{line}"
             rest.append(left)
@@ -333,7 +347,7 @@ def _muted(text: str, url: str) -> tuple[str, str]:
 
 
 # The version of everything that a fingerprint depends on, but for the tables of jieba.
-RECIPE_VERSION = 19
+RECIPE_VERSION = 20
 
 _DEFAULT = DedupConfig()
 _WEIGHTS = np.array(WEIGHTS_BY_DEPTH, np.int32)

@@ -457,13 +457,16 @@ def test_a_record_whose_values_stand_on_other_pages_is_no_copy_for_print(sizes: 
     assert sum(kept_among([*texts(rng, 30), *shown, *known], others, printed)) >= 19
 
 
-@pytest.mark.parametrize(("host", "most"), [("http://a.example/{}", 1), ("http://b.example/{}", 20)])
-def test_a_page_for_print_may_name_the_address_that_it_was_made_from(host: str, most: int) -> None:
-    """But one of another host is something that it says."""
+@pytest.mark.parametrize("scheme", ["", "http://"])
+@pytest.mark.parametrize(
+    ("host", "most"), [("a.example/{}", 1), ("b.example/p/{}", 1), ("b.example/{}", 20)]
+)
+def test_a_page_for_print_may_name_its_address(scheme: str, host: str, most: int) -> None:
+    """But one of another host and path is something that it says."""
     rng, pages = Random(1), []
     for number in range(20):
         title, said, name = TEXT.format(number), words(rng, 60), words(rng, 1)
-        source = f"<p>Printed from {host.format(name)}</p>"
+        source = f"<p>Printed from {scheme}{host.format(name)}</p>"
         pages += [document(title, said, name), document(title, f"{said}{source}", f"p/{name}")]
     assert sum(crawled(pages)[1::2]) == most
 
