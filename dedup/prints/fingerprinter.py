@@ -281,7 +281,7 @@ _CHARACTERS = 2  # so many characters of a script without spaces are a word
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]\w*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # What may be in an address, but for quotes and brackets.
-_ADDRESS = re.compile(r"(?:https?://|\b(?:[\w-]+\.)+[\w-]+/)[!#-&*-;=?-Z_a-z~]+")
+_ADDRESS = re.compile(r"(?:https?://|(?<![\w.-])\w[\w.-]*+/)[!#-&*-;=?-Z_a-z~]+")
 _MUTE = chr(MUTE)
 _AGO = re.compile(noise.AGO)
 _MOMENT = re.compile(r"\b(?:\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4})\b")
@@ -328,9 +328,10 @@ def _muted(text: str, url: str) -> tuple[str, str]:
     host, path = host_of(url), _path_of(url)
 
     def is_own(address: str) -> bool:
+        there = host_of(address if "://" in address else f"http://{address}")
         other = _path_of(address)
-        is_there = other != "" and f"{path}/".startswith(f"{other}/")
-        return is_there or host_of(address if "://" in address else f"http://{address}") == host
+        is_begin = "." in there and other != "" and f"{path}/".startswith(f"{other}/")
+        return is_begin or there == host
 
     begin = path[: path.find("/", 1)] if path.count("/") > 1 else path
     may_be = "://" in text or host in text or (begin and begin in text)

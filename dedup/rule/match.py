@@ -371,7 +371,8 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     """Return whether *page* shows what *kept* does in another frame, as a page for print does.
 
     Their structure differs, but they share a title that few pages have, and each has most of what the
-    other has of its own.  No more than a copy may lose is on no page kept, and no pair of words.
+    other has of its own.  No more than a copy may lose is on no page kept, and *kept* has all pairs of
+    words of the page but common ones.
     """
     title = title_of(page)
     is_titled = title and title == title_of(kept) and site.seen(title)[0] <= VERSIONS
@@ -386,8 +387,8 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
         return False
     words, _ = prints.words_and_numbers(prints.pairs_in(page.traits))
     has_most = _has_most(kept, page, site) and _has_most(page, kept, site)
-    unknown = sampled(words)[~site.common(words)]
-    return has_most and not len(_beside(unknown, prints.pairs_in(kept.traits)))
+    own = sampled(words)[~site.common(words)]
+    return has_most and not len(_beside(own, prints.pairs_in(kept.traits)))
 
 
 def _is_relaid(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> bool:
@@ -396,7 +397,7 @@ def _is_relaid(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: 
     *kept* has all pairs of the page but those of all pages of its layout, and the page has most of what
     *kept* says and no other page of its layout does.
     """
-    if not site.is_known or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
+    if not config.max_lost_words or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
         return False
     here, there = (prints.pairs_in(one.traits) for one in (page, kept))
     if max(len(here), len(there)) >= prints.MOST_PAIRS * prints.SAMPLED_BYTES:
