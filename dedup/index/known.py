@@ -22,7 +22,7 @@ from dedup.index.rows import LAST_RUN, MET_AGAIN, STANDS, Note, Pool, numbers, o
 from dedup.index.store import IN_RANGE, Store
 from dedup.model.fingerprint import Fingerprint, PageToRecord
 from dedup.model.hashes import signed
-from dedup.model.urls import url_key, with_or_without_www
+from dedup.model.urls import begin_alike, url_key, with_or_without_www
 from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
 from dedup.prints.fingerprinter import DedupConfig, Sampled, Shingles, pairs_in, positions, sampled
 from dedup.rule.decide import Past
@@ -143,12 +143,6 @@ class Site(SiteContext):
         return self._answers[asked]
 
 
-def _begins_alike(one: str, other: str) -> bool:
-    """Return whether one of two addresses is the other with something behind its path."""
-    short, long = sorted((one.partition("?")[0], other.partition("?")[0]), key=len)
-    return f"{long}/".startswith(f"{short}/")
-
-
 def _span(row: int) -> int:
     return row % IN_RANGE // SPAN
 
@@ -244,10 +238,8 @@ class Known(Past):
         prints = (row.sighting.fingerprint for row in rows)
         own = [np.sort(sampled(told_by(one.sample, one.traits))) for one in prints]
         sites = self.facts.sites(before)
-        layout = cache(partial(self._layout, before or maxsize))
-        return Site(
-            sites, seen.group, (seen.host,), runs, self.dry_runs, own, cache(sites.renew), layout
-        )
+        layout, renew = cache(partial(self._layout, before or maxsize)), cache(sites.renew)
+        return Site(sites, seen.group, (seen.host,), runs, self.dry_runs, own, renew, layout)
 
     def _layout(self, before: int, structure: int) -> Sequence[bytes]:
         """Return what `SiteContext.layout` does for this simhash of a *structure*."""
@@ -431,7 +423,7 @@ class Known(Past):
             f"SELECT * FROM ({at.format(*side)})" for side in (("<", "DESC"), (">", ""))
         )
         found = self.store.fetch(both, (self._scope, own)) if own else ()
-        near = {row for row, key in found if _begins_alike(own, key)}
+        near = {row for row, key in found if begin_alike(own, key)}
         rows = [row for row in map(self.store.row, sorted(near)) if pool.has(row)]
         yield Candidates([row.as_canonical() for row in rows], len(rows))
 

@@ -54,6 +54,16 @@ def valid(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def begin_alike(one: str, other: str) -> bool:
+    """Return whether one of two keys of URLs is the other with something behind its path.
+
+    >>> begin_alike("a.example/7/print", "a.example/7?page=2"), begin_alike("a.ex/7", "a.ex/77")
+    (True, False)
+    """
+    short, long = sorted((one.partition("?")[0], other.partition("?")[0]), key=len)
+    return f"{long}/".startswith(f"{short}/")
+
+
 def with_or_without_www(host: str) -> tuple[str, str]:
     """Return *host*, and what it is called with ``www.`` in front, or without it."""
     return host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"
