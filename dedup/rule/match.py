@@ -371,8 +371,8 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     """Return whether *page* shows what *kept* does in another frame, as a page for print does.
 
     Their structure differs, but they share a title that few pages have, and each has most of what the
-    other has of its own.  No more than a copy may lose is on no page kept, and *kept* has all pairs of
-    words of the page but common ones.
+    other has of its own.  No more than a copy may lose is on no page kept, *kept* has all pairs of words
+    of the page but common ones, and no numbers of other pages stand in the place of some.
     """
     title = title_of(page)
     is_titled = title and title == title_of(kept) and site.seen(title)[0] <= VERSIONS
@@ -385,10 +385,12 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
         and _stands_elsewhere(kept, page, site, allowed_words(page, config))
     ):
         return False
-    words, _ = prints.words_and_numbers(prints.pairs_in(page.traits))
+    both = (kept.traits, page.traits), (page.traits, kept.traits)
+    (words, numbers), (_, replaced) = (prints.words_and_numbers(other_pairs(*one)) for one in both)
+    if numbers and replaced and (site.on(numbers) >= VERSIONS).all():  # values of another record
+        return False
     has_most = _has_most(kept, page, site) and _has_most(page, kept, site)
-    own = sampled(words)[~site.common(words)]
-    return has_most and not len(_beside(own, prints.pairs_in(kept.traits)))
+    return has_most and bool(site.common(words).all())
 
 
 def _is_relaid(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> bool:
