@@ -138,12 +138,13 @@ class Lines(Feed):
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
-        with path.open("wb") as file:
+        with (
+            path.open("wb") as file,
             # Equal input gives equal output: it has no time.
-            out: Any = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else file
+            gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else file as out,
+        ):
             out.write(self.likeness())
             yield lambda text: out.write(text if text.endswith(b"\n") else text + b"\n")
-            out.close()
 
 
 class JsonLines(Lines):
