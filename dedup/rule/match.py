@@ -258,7 +258,9 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
     if found.is_duplicate and (new := _new_pairs(kept, page, site, found)):
         sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
         found = found._replace(reason=Reason.NEW, finding=NEW_PAIRS, sentence=sentence)
-    if not found.is_duplicate and _is_relaid(kept, page, config, site):
+    if not found.is_duplicate and _is_relaid(
+        kept, page, config, site, lambda: _beyond_layout(page, site)
+    ):
         sentence = "The page kept says all that this one does beside what its whole layout says."
         found = _told(found._replace(sentence=sentence), page, VIEW, "as all pages of its layout say it")
     return found
@@ -295,20 +297,21 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
     allowed = allowed_words(page, config)
     few, missing = cache(lambda: not_much(page, site)), cache(lambda: _missing_of(page, site))
     most = cache(lambda: _most_missing(page, site, min(FEW_WORDS, allowed)))
+    own = cache(lambda: _beyond_layout(page, site))
 
     def may_repeat(kept: Fingerprint) -> bool:
         if kept.body_digest == page.body_digest or has_equal_text(kept, page):
             return True
         alike = similarity(kept.sketch, page.sketch)
-        if _is_relaid(kept, page, config, site):
-            return True
         if alike < MIN_SIMILARITY:
-            return _is_view(kept, page, config, site)
+            return _is_view(kept, page, config, site) or _is_relaid(kept, page, config, site, own)
         lost = max(lost_words(kept, page, alike), 1.0)
         if lost <= allowed and (round(lost) <= few() or _adds_known(kept, page, site)):
             return True
         lacks = missing()(kept) if site.is_known else None
-        return lacks is not None and lacks <= most()
+        if lacks is not None and lacks <= most():
+            return True
+        return _is_relaid(kept, page, config, site, own)
 
     return may_repeat
 
@@ -393,11 +396,17 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     return has_most and bool(site.common(words).all())
 
 
-def _is_relaid(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> bool:
+def _is_relaid(
+    kept: Fingerprint,
+    page: Fingerprint,
+    config: DedupConfig,
+    site: SiteContext,
+    own: Callable[[], Sampled | None],
+) -> bool:
     """Return whether *page* is *kept* in another layout, as a record for print is.
 
-    *kept* has all pairs of the page but those of all pages of its layout, and the page has most of what
-    *kept* says and no other page of its layout does.
+    *kept* has all pairs of the page but those of all pages of its layout, so all that *own* gives, and
+    the page has most of what *kept* says and no other page of its layout does.
     """
     if not config.max_lost_words or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
         return False
@@ -405,17 +414,22 @@ def _is_relaid(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: 
     if max(len(here), len(there)) >= prints.MOST_PAIRS * prints.SAMPLED_BYTES:
         return False
     is_titled = has_same_title(kept, page) or not len(prints.other_names(kept.traits, page.traits))
-    pages, of_page = _on_layout(page, site)
-    if not is_titled or pages < COMMON_PAGES or len(_beside(sampled(here)[of_page < pages], there)):
+    if not is_titled or (beyond := own()) is None or len(_beside(beyond, there)):
         return False
-    pages, of_kept = _on_layout(kept, site)
+    pages, counts = _on_layout(kept, site)
     is_here = prints.positions(sampled(there), sampled(here)) >= 0
-    both = np.count_nonzero(is_here & (of_kept < pages))
-    lacks = np.count_nonzero(~is_here & (of_kept <= 1))
+    both = np.count_nonzero(is_here & (counts < pages))
+    lacks = np.count_nonzero(~is_here & (counts <= 1))
     if pages < COMMON_PAGES or both < max(LEAST_SAMPLED, MIN_SIMILARITY * (both + lacks)):
         return False
     # Times and identifiers are in no pair.
     return (missing_words(kept, page, site) or 0) <= config.max_lost_words
+
+
+def _beyond_layout(page: Fingerprint, site: SiteContext) -> Sampled | None:
+    """Return the pairs of *page* that not all kept pages of its layout have, None if few are known."""
+    pages, counts = _on_layout(page, site)
+    return sampled(prints.pairs_in(page.traits))[counts < pages] if pages >= COMMON_PAGES else None
 
 
 def _on_layout(page: Fingerprint, site: SiteContext) -> tuple[int, Counted]:
