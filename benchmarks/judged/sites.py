@@ -47,7 +47,8 @@ def read_site(folder: Path) -> Site:
     feeds = find_feeds([folder], FieldRule()).feeds
     paths, pages, sightings, texts, shingles = [], [], [], [], []
     for file, record in ((feed.name, record) for feed in feeds for record in feed.records()):
-        raw = record.feed.raw_page(record.payload, FieldRule())
+        assert callable(record.read)
+        raw = record.read()
         assert raw is not None
         page = Page.of_raw(raw).of_record(raw)
         words = tokens(page.text)

@@ -288,7 +288,7 @@ def forget() -> None:
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
 @_named_index("index")
-@_output("Where to write the kept records, in the format of the input: a file, or a folder for HTML.")
+@_output("A file for the kept records, as they stand in the input; for HTML for the names of files.")
 @_format(
     *("jsonl", "csv", "html", "warc", "parquet"), told="The format of all FILES, whatever their names."
 )
@@ -301,7 +301,7 @@ def add() -> None:
 
     FILES are JSON Lines (.jsonl), CSV with a header, web archives (.warc, .wet), Parquet, files of
     HTML, and folders of all these; also compressed (.gz). --output writes the records that are kept
-    as they stand in the input.
+    as they stand in the input, for files of HTML their names.
 
     The page of a record is its `html` field, or else a `body` with markup, as for the items of a
     crawl. Other fields are named by a setting: -s DEDUP_TEXT_FIELDS=title,text.
@@ -318,7 +318,7 @@ def add() -> None:
     Examples:
       dedup add pages.jsonl --output unique.jsonl
       dedup add --index archive.db crawl.warc.gz --output unique.warc.gz
-      dedup add html/ --output unique/ -s DEDUP_MAX_LOST_WORDS=15
+      dedup add html/ --output unique.txt -s DEDUP_MAX_LOST_WORDS=15
     """
 
 

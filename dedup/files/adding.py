@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dedup.files import formats
-from dedup.files.formats import BadRecord, Feed, FeedError, HtmlFile, Record, Write, is_compressed
+from dedup.files.formats import BadRecord, Feed, FeedError, Read, Record, Write
 from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
@@ -37,7 +37,7 @@ from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page, judged_part, pack, sighting_of
 from dedup.settings import DedupSettings
 
-_KINDS = formats.JsonLines, formats.CsvRows, HtmlFile, WebArchive, formats.ParquetRows
+_KINDS = formats.JsonLines, formats.CsvRows, formats.HtmlFile, WebArchive, formats.ParquetRows
 FORMATS: dict[str, type[Feed]] = {kind.form: kind for kind in _KINDS}
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
@@ -65,10 +65,8 @@ def format_of(path: Path | str) -> str:
     >>> format_of(Path("pages.jsonl.gz")), format_of(Path("notes.txt"))
     ('jsonl', '')
     """
-    name = os.path.basename(path).lower()
-    plain = name.removesuffix(".gz")
-    kinds = [kind for kind in FORMATS.values() if plain == name or kind.may_be_compressed]
-    return next((kind.form for kind in kinds if plain.endswith(kind.endings)), "")
+    name = os.path.basename(path).lower().removesuffix(".gz")
+    return next((form for form, kind in FORMATS.items() if name.endswith(kind.endings)), "")
 
 
 def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs:
@@ -81,32 +79,31 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
     for path in found.paths:
         is_folder = path.is_dir()
         site = valid((path if is_folder else path.parent).absolute().as_posix())
-        for file, relative in _files_in(path, found) if is_folder else [(str(path), path.name)]:
+        for file in _files_in(path, found) if is_folder else [str(path)]:
             if kind := FORMATS.get(form or format_of(file)):
-                found.feeds.append(kind(file, rule, relative, site))
+                found.feeds.append(kind(file, rule, site))
             elif is_folder:
                 found.left_out += 1
             else:
                 endings = ", ".join(ending for kind in FORMATS.values() for ending in kind.endings)
-                why = f"shows no format ({endings}, some of them with .gz)"
+                why = f"shows no format ({endings}, all of them also with .gz)"
                 how = "unpack it, or name the format with --format"
                 raise DedupError(f"{path} has a name that {why}; {how}")
     return found
 
 
 # Not paths: to make them and take them apart costs as much as to read a small file.
-def _files_in(folder: Path, found: Inputs) -> Iterator[tuple[str, str]]:
-    """Yield the files in *folder* and inner ones, each with its path there."""
-    begin, errors = os.path.join(folder, ""), list[OSError]()
+def _files_in(folder: Path, found: Inputs) -> Iterator[str]:
+    """Yield the files in *folder* and inner ones."""
+    errors = list[OSError]()
     for place, folders, names in os.walk(folder, onerror=errors.append):
         folders.sort()
         found.left_out += sum(os.path.islink(os.path.join(place, name)) for name in folders)
         for name in sorted(names):
-            file = os.path.join(place, name)
+            file = os.path.join(place, name).removeprefix(os.path.join(".", ""))
             # Reading a pipe might never end; what is not there is reported when it is read.
             if os.path.isfile(file) or not os.path.exists(file):
-                relative = file[len(begin) :]
-                yield relative if folder == Path() else file, relative
+                yield file
     found.troubles += [f"{error.filename} cannot be read: {error.strerror}" for error in errors]
 
 
@@ -117,30 +114,17 @@ def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
     its name, and must not be one of the input files or belong to the *index*.
     """
     feeds = inputs.feeds
+    check_target(output, [*inputs.paths, *(Path(feed.name) for feed in feeds)], index)
     forms = sorted({feed.form for feed in feeds})
-    # A file of HTML is in one of the paths, and is none that a folder could replace.
-    files = (Path(feed.name) for feed in feeds if feed.form != "html")
-    check_target(output, [*inputs.paths, *files], index, is_folder=forms == ["html"])
     if len(forms) != 1:
         told = ", ".join(forms) or "no file of any"
         raise DedupError(f"--output takes one format, and the input has {told}")
-    first, own = feeds[0], forms[0].replace("html", "")
-    is_never_packed = is_compressed(output) and not first.may_be_compressed
-    if format_of(output) not in ("", own) or is_never_packed:
-        wanted = f"of the input's format, {own}" if own else "a folder, as the input is html"
-        raise DedupError(f"{output} must be {wanted}")
-    names = {feed.relative: feed.name for feed in feeds}
-    alike = first.likeness()
-    if own == "warc" and is_compressed(output) != alike:
-        told = f"must{'' if alike else ' not'} end with .gz"
-        raise DedupError(f"{output} {told}: records are written as they are in {first.name}")
-    for feed in feeds:
-        if not own and (other := names[feed.relative]) != feed.name:
-            told = f"{feed.name} and {other} would both be {feed.relative} in the output"
-            raise DedupError(told)
-        if feed.likeness() != alike:
-            told = "differ in their columns, or in being compressed: add them one by one"
-            raise DedupError(f"{first.name} and {feed.name} {told}")
+    if format_of(output) not in ("", *forms):
+        raise DedupError(f"{output} must be of the input's format, {forms[0]}")
+    first, alike = feeds[0], feeds[0].likeness()
+    if other := next((feed for feed in feeds if feed.likeness() != alike), None):
+        told = "differ in their columns, or in being compressed: add them one by one"
+        raise DedupError(f"{first.name} and {other.name} {told}")
 
 
 def _bounded(records: Iterator[Record]) -> Iterator[Record]:
@@ -163,7 +147,7 @@ class Sighted(NamedTuple):
 # A page, or what is wrong with the record, or None where it holds nothing to judge.
 # A record that is no page at all ends the work.
 Result = Sighted | NoHtml | str | None
-Batch = tuple[list[Record], tuple[list[tuple[type[Feed], Any]], bool]]
+Batch = tuple[list[Record], tuple[list[Read], bool]]
 """Consecutive records, and of these what `results_of` takes."""
 
 
@@ -197,9 +181,9 @@ class Adding:
             with ExitStack() as opened:
                 write: Write = bool  # writes nothing
                 if output := self.output:
-                    first = self.inputs.feeds[0]
-                    part = opened.enter_context(replacing(output, is_folder=first.form == "html"))
-                    write = opened.enter_context(first.sink(part, compressed=is_compressed(output)))
+                    part = opened.enter_context(replacing(output))
+                    sink = self.inputs.feeds[0].sink(part, compressed=output.suffix.lower() == ".gz")
+                    write = opened.enter_context(sink)
                     detector.hold()
                 sight = partial(results_of, self.settings, detector.run)
                 found = sighted(self._batches(detector), sight, self.jobs)
@@ -221,8 +205,7 @@ class Adding:
     def _batches(self, detector: Detector) -> Iterator[Batch]:
         left = self._records()
         while records := [*_bounded(left)]:
-            payloads = [(type(record.feed), record.payload) for record in records]
-            yield records, (payloads, detector.texts.are_kept())
+            yield records, ([record.read for record in records], detector.texts.are_kept())
 
     def _settle(self, detector: Detector, read: list[tuple[Record, Result]], write: Write) -> None:
         """Judge what was *read* in one transaction, and then *write* the records that are kept."""
@@ -230,18 +213,14 @@ class Adding:
             are_kept = [self._is_kept(detector, *one) for one in read]
         for (record, result), is_kept in zip(read, are_kept, strict=True):
             self.counts["records"] += 1
-            if is_bad := isinstance(result, str):
+            if isinstance(result, str):
                 self.counts["bad"] += 1
                 self.tell(f"{record.name} {result}")
-            try:
-                if is_kept:
-                    write(record.source)
-            except FeedError as error:
-                if not is_bad:  # others were told just now
-                    raise DedupError(f"{error}: {self.output} would lack it") from error
+            if is_kept:
+                write(record.source)
 
     def _is_kept(self, detector: Detector, record: Record, result: Result) -> bool:
-        if result is None and not record.feed.has_pages_only:
+        if result is None and not record.is_page:
             return True
         counts = self.counts
         counts["seen"] += 1
@@ -269,20 +248,18 @@ class Adding:
         return verdict.kept
 
 
-def results_of(
-    settings: DedupSettings, run: Run, payloads: Sequence[tuple[type[Feed], Any]], stores: bool
-) -> list[Result]:
-    """Return what is in each payload of a feed; with *stores* also the pages as they are stored."""
+def results_of(settings: DedupSettings, run: Run, reads: Sequence[Read], stores: bool) -> list[Result]:
+    """Return what each of *reads* of records gives; with *stores* also the pages as they are stored."""
     config = settings.config
     marked = MarkedPlaces(config.exceptions)
     kind = "item" if settings.source == "item" else "page"
     of_run = partial(sighting_of, spider=run.spider, run=run.id, time=time.time())
 
-    def result(feed: type[Feed], payload: Any) -> Result:
+    def result(read: Read) -> Result:
         try:
-            if isinstance(payload, BadRecord):
-                raise payload
-            raw = None if payload is None else feed.raw_page(payload, settings.fields)
+            if isinstance(read, BadRecord):
+                raise read
+            raw = read and read()
             if raw is None:
                 return None
             host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
@@ -299,7 +276,7 @@ def results_of(
         except Exception as error:  # no page may stop the others
             return f"cannot be judged: {type(error).__name__}: {error}"
 
-    return [result(*payload) for payload in payloads]
+    return [result(read) for read in reads]
 
 
 def sighted(

@@ -9,17 +9,17 @@ import csv
 import gzip
 import json
 import os
-import shutil
 import zlib
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from io import BufferedReader
+from itertools import islice, tee
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar, NamedTuple, cast
 
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
@@ -39,38 +39,39 @@ class BadRecord(DedupError):  # noqa: N818 - it says what is the matter
     """One record that cannot be read; the next one can."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A record of a *feed*; *name* says in messages where it is.
+Read = Callable[[], RawPage | None] | BadRecord | None
+"""Gives the page of a record, None for none, or raises `BadRecord`; other processes call it.
 
-    *source* is what `Feed.sink` writes.  *payload* is what `Feed.raw_page` takes, or why it cannot, or
-    None where there is nothing to judge; *size* is about how many bytes that has.
+It may be what is wrong with the record, or None where there is nothing to judge.
+"""
+
+
+class Record(NamedTuple):
+    """A record of a feed; *name* says in messages where it is, and *source* is what `Feed.sink` writes.
+
+    *size* is about how many bytes its page has.  If it *is_page* it counts as one even if it has none.
     """
 
-    feed: Feed
     name: str
     source: Any
-    payload: Any = None
+    read: Read
     size: int = 0
+    is_page: bool = True
 
 
 @dataclass
 class Feed(ABC):
     """The records of the file *name*, as `FieldRule` says; *share* (0 to 1) is how much has been read.
 
-    *relative* is its path in an output folder, *site* the folder that was asked for.  The names of its
-    files have one of the *endings*, and ".gz" after it if they *may_be_compressed*.  If it
-    *has_pages_only* every record counts as a page, even an empty one, else only what holds one.
+    *site* is the folder that was asked for.  The names of its files have one of the *endings*, and may
+    have ".gz" after it.
     """
 
     form: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
-    may_be_compressed: ClassVar[bool] = False
-    has_pages_only: ClassVar[bool] = True
 
     name: str
     rule: FieldRule
-    relative: str
     site: str
     share: float = 0.0
 
@@ -78,24 +79,23 @@ class Feed(ABC):
     def records(self) -> Iterator[Record]:
         """Yield the records; raises `FeedError` where it cannot be read further."""
 
-    @staticmethod
-    def raw_page(payload: Any, rule: FieldRule) -> RawPage | None:
-        """Return the page that a record holds, None for none; other processes call it.
-
-        Raises `BadRecord`.
-        """
-        return raw_page_of(payload, rule)
-
-    @abstractmethod
-    def sink(self, path: Path, *, compressed: bool) -> AbstractContextManager[Write]:
-        """Open *path* for records of this feed and of others of the same `likeness`."""
-
     def likeness(self) -> Any:
         """Return what must be equal in feeds that are written to one file; raises `FeedError`."""
         return b""
 
     @contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
+    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
+        """Open *path* for records of this feed and of others of the same `likeness`: lines, after it."""
+        with (
+            path.open("wb") as file,
+            # Equal input gives equal output: it has no time.
+            gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else file as out,
+        ):
+            out.write(self.likeness())
+            yield lambda text: out.write(text if text.endswith(b"\n") else text + b"\n")
+
+    @contextmanager
+    def opened(self) -> Iterator[BufferedReader]:
         """Open the file; raises `FeedError` where it cannot be read further."""
         try:
             with open(self.name, "rb") as file:
@@ -111,40 +111,33 @@ class Feed(ABC):
             raise FeedError(f"{self.name} has no column {missing or 'at all'}; it has {known}")
 
 
-def is_compressed(path: Path | str) -> bool:
-    """Return whether *path* is compressed with gzip, by its name."""
-    return str(path).lower().endswith(".gz")
+def is_packed(file: BufferedReader) -> bool:
+    """Return whether *file*, from where it stands, is compressed with gzip, whatever its name says."""
+    return file.peek(2).startswith(b"\x1f\x8b")
+
+
+def unpacked(file: BufferedReader) -> Any:
+    """Return *file*, or what is in it if it is compressed, to be read."""
+    return gzip.GzipFile(fileobj=file) if is_packed(file) else file
 
 
 class Lines(Feed):
-    """A file of lines; its `likeness` is what an output begins with."""
+    """A file of lines, each with a record or a part of one."""
 
-    may_be_compressed = True
-
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines, each with its end, and their numbers, from 1.
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines, each with its end.
 
         Raises `FeedError` at one of more than `MAX_RECORD` bytes, or where gzip is damaged or cut off.
         """
         with self.opened() as file:
             size = os.fstat(file.fileno()).st_size or 1
-            lines: Any = gzip.GzipFile(fileobj=file) if is_compressed(self.name) else file
-            for number, line in enumerate(iter(partial(lines.readline, MAX_RECORD + 1), b""), 1):
+            read = partial(unpacked(file).readline, MAX_RECORD + 1)
+            for number, line in enumerate(iter(read, b""), 1):
                 self.share = file.tell() / size
                 if len(line) > MAX_RECORD:
                     long = f"line {number:,} has more than {MAX_RECORD:,} bytes"
                     raise FeedError(f"{self.name}, {long}: it is not read from there on")
-                yield number, line
-
-    @contextmanager
-    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
-        with (
-            path.open("wb") as file,
-            # Equal input gives equal output: it has no time.
-            gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else file as out,
-        ):
-            out.write(self.likeness())
-            yield lambda text: out.write(text if text.endswith(b"\n") else text + b"\n")
+                yield line
 
 
 class JsonLines(Lines):
@@ -154,14 +147,16 @@ class JsonLines(Lines):
     endings = (".jsonl", ".jl", ".ndjson")
 
     def records(self) -> Iterator[Record]:
-        for number, line in self.lines():
+        for number, line in enumerate(self.lines(), 1):
             if line.strip():
-                yield Record(self, f"{self.name}, line {number:,}", line, line, len(line))
+                read = partial(self.page, line, self.rule)
+                yield Record(f"{self.name}, line {number:,}", line, read, len(line))
 
     @staticmethod
-    def raw_page(payload: bytes, rule: FieldRule) -> RawPage | None:
+    def page(line: bytes, rule: FieldRule) -> RawPage | None:
+        """Return the page on a *line*."""
         try:
-            record = json.loads(payload.removeprefix(BOM_UTF8).decode("utf-8"))
+            record = json.loads(line.removeprefix(BOM_UTF8).decode("utf-8"))
         except (ValueError, RecursionError) as error:
             raise BadRecord(f"is not valid JSON: {error}") from error
         if not isinstance(record, dict):
@@ -169,13 +164,8 @@ class JsonLines(Lines):
         return raw_page_of(record, rule)
 
 
-_DELIMITERS = (",", ";", "\t", "|")
-# A longer line is not taken for a header: its names would fill the memory.
-_MAX_HEADER = 128 * 1024
-
-
 class CsvRows(Lines):
-    """A file of comma-separated values (or of one of `_DELIMITERS`, by its first line), in UTF-8.
+    """A file of values separated by commas, semicolons, tabs or bars, by its first line, in UTF-8.
 
     After a row that is not valid, or so long that a quotation mark must be missing, a new one begins.
     """
@@ -185,42 +175,37 @@ class CsvRows(Lines):
 
     def likeness(self) -> bytes:
         """Return the line of the header."""
-        return next(self.lines(), (0, b""))[1]
-
-    def _header(self) -> tuple[list[str], str]:
-        """Return the columns by the delimiter that makes most of them, and that one."""
-        line = self.likeness()
-        text = line.decode("utf-8-sig", "surrogateescape").rstrip("\r\n")
-        if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-            raise FeedError(f"{self.name} is in UTF-16; convert it to UTF-8")
-        if "\r" in text:
-            raise FeedError(f"{self.name} has lines that end in carriage returns; convert it")
-        if len(line) > _MAX_HEADER:
-            raise FeedError(f"{self.name} has no valid header: its first line is too long")
-        found = [(next(csv.reader([text], delimiter=one), []), one) for one in _DELIMITERS]
-        return max(found, key=lambda header: len(header[0]))
+        return next(self.lines(), b"")
 
     def records(self) -> Iterator[Record]:
-        columns, delimiter = self._header()
+        csv.field_size_limit(MAX_RECORD)  # of the whole process
+        header = self.likeness()
+        text = header.decode("utf-8-sig", "surrogateescape").rstrip("\r\n")
+        if header.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or "\r" in text:
+            told = "is in UTF-16, or its lines end in carriage returns; convert it"
+            raise FeedError(f"{self.name} {told}")
+        split = [(next(csv.reader([text], delimiter=one), []), one) for one in ",;\t|"]
+        columns, delimiter = max(split, key=lambda found: len(found[0]))
         self.check_columns(columns)
-        csv.field_size_limit(max(MAX_RECORD, csv.field_size_limit()))  # of the whole process
-        lines = islice(self.lines(), 1, None)
+        lines, again = tee(islice(self.lines(), 1, None))
+        texts = (line.decode("utf-8", "surrogateescape") for line in lines)
+        rows = csv.reader(texts, delimiter=delimiter, strict=True)
         while True:
-            row: list[tuple[int, bytes]] = []
-            payload: tuple[list[str], list[str]] | BadRecord
+            begin, read = rows.line_num, cast("Read", None)
             try:
-                payload = columns, next(csv.reader(_noted(lines, row), delimiter=delimiter, strict=True))
+                if row := next(rows):  # else it is an empty line
+                    read = partial(self.page, columns, row, self.rule)
             except StopIteration:
                 return
             except csv.Error as error:
-                payload = BadRecord(f"is not valid CSV: {error}")
-            if payload != (columns, []):  # an empty line
-                text = b"".join(line for _, line in row)
-                yield Record(self, f"{self.name}, line {row[0][0]:,}", text, payload, len(text))
+                read = BadRecord(f"is not valid CSV: {error}")
+            source = b"".join(islice(again, rows.line_num - begin))
+            if read:
+                yield Record(f"{self.name}, line {begin + 2:,}", source, read, len(source))
 
     @staticmethod
-    def raw_page(payload: tuple[list[str], list[str]], rule: FieldRule) -> RawPage | None:
-        columns, row = payload
+    def page(columns: list[str], row: list[str], rule: FieldRule) -> RawPage | None:
+        """Return the page in a *row*."""
         if len(row) != len(columns):
             raise BadRecord(f"has {len(row)} cells for {len(columns)} columns")
         try:
@@ -230,19 +215,11 @@ class CsvRows(Lines):
         return raw_page_of(dict(zip(columns, row, strict=True)), rule)
 
 
-def _noted(lines: Iterator[tuple[int, bytes]], row: list[tuple[int, bytes]]) -> Iterator[str]:
-    """Yield the text of *lines*, which are noted in *row*, as long as they can be one."""
-    size = 0
-    for number, line in lines:
-        row.append((number, line))
-        size += len(line)
-        if size > MAX_RECORD:
-            raise csv.Error("a quotation mark or a line end is missing")
-        yield line.decode("utf-8", "surrogateescape")
-
-
 class HtmlFile(Feed):
-    """A page in a file: its URL is that of the file, its site the folder that was asked for."""
+    """A page in a file: its URL is that of the file, its site the folder that was asked for.
+
+    What is written of it is its name.
+    """
 
     form = "html"
     endings = (".html", ".htm", ".xhtml")
@@ -250,31 +227,19 @@ class HtmlFile(Feed):
     def records(self) -> Iterator[Record]:
         # What is not there is reported when it is read.
         self.share, size = 1.0, os.path.getsize(self.name) if os.path.exists(self.name) else 0
-        yield Record(self, self.name, (self.name, self.relative), (self.name, self.site), size)
+        yield Record(self.name, os.fsencode(self.name), partial(self.page, self.name, self.site), size)
 
     @staticmethod
-    def raw_page(payload: tuple[str, str], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
-        path, site = payload
+    def page(name: str, site: str) -> RawPage:
+        """Return the page in the file *name*."""
         try:
-            with open(path, "rb") as file:
-                html = file.read(MAX_RECORD + 1)
-        except OSError as error:
-            raise BadRecord(f"cannot be read: {error.strerror}") from error
+            with open(name, "rb") as file:
+                html = unpacked(file).read(MAX_RECORD + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise BadRecord(f"cannot be read: {getattr(error, 'strerror', '') or error}") from error
         if len(html) > MAX_RECORD:
             raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
-        return RawPage(html=html, url=Path(path).absolute().as_uri(), seen_on=site)
-
-    @contextmanager
-    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
-        def write(source: tuple[str, str]) -> None:
-            file, copy = source[0], path / source[1]
-            if not os.access(file, os.R_OK):
-                raise FeedError(f"{file} cannot be read")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, copy)
-
-        path.mkdir(parents=True)
-        yield write
+        return RawPage(html=html, url=Path(name).absolute().as_uri(), seen_on=site)
 
 
 _ROWS = 64
@@ -299,7 +264,6 @@ class ParquetRows(Feed):
             yield file
 
     def likeness(self) -> Any:
-        """Return the schema."""
         with self._read() as file:
             return file.schema_arrow
 
@@ -315,10 +279,11 @@ class ParquetRows(Feed):
             for number, (rows, index) in enumerate(places, 1):
                 self.share, name = number / file.metadata.num_rows, f"{self.name}, row {number:,}"
                 try:
-                    (payload,) = rows.slice(index, 1).to_pylist()
+                    (row,) = rows.slice(index, 1).to_pylist()
+                    read: Read = partial(raw_page_of, row, self.rule)
                 except (ValueError, OverflowError) as error:  # no UTF-8, or no date
-                    payload = BadRecord(f"cannot be read: {error}")
-                yield Record(self, name, (rows, index), payload, rows.nbytes // rows.num_rows)
+                    read = BadRecord(f"cannot be read: {error}")
+                yield Record(name, (rows, index), read, rows.nbytes // rows.num_rows)
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002

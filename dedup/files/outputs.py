@@ -12,35 +12,29 @@ from dedup.index.sqlite_file import bases_of, is_beside_database, is_database
 from dedup.model.errors import DedupError
 
 
-def check_target(
-    target: Path, sources: Iterable[Path], index: Path | str = "", *, is_folder: bool = False
-) -> None:
+def check_target(target: Path, sources: Iterable[Path], index: Path | str = "") -> None:
     """Raise `DedupError` if writing to *target* would destroy a database, or what is read.
 
     That are *sources*, files or folders with all that is in them, and *index*, which may be none yet
-    or on a server.  *is_folder* tells that *target* will be a folder.  Links are followed; nothing is
-    read but the first bytes of what may be a database.
+    or on a server.  Links are followed; nothing is read but the first bytes of what may be a database.
     """
     with _named(target):
         if isinstance(index, Path) and any(_is_same(one, index) for one in (target, *bases_of(target))):
             raise DedupError(f"{target} belongs to the index {index}; write to another file")
-        above = Path(os.path.realpath(target)).parents if is_folder or target.exists() else ()
+        above = Path(os.path.realpath(target)).parents if target.exists() else ()
         for source in sources:
             if any(_is_same(one, source) for one in (target, *above)):
                 raise DedupError(f"{target} must be none of the input ({source}); write elsewhere")
 
 
 @contextmanager
-def replacing(path: Path, *, is_folder: bool = False) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """Give a path beside *path* to write to; it takes the place of *path* when all went well.
 
     Of a link it takes the place of the target.  What is no regular file (a pipe, a device) is
-    written to as it is.  With *is_folder* a folder is to be made, which must not be there yet.
-    Raises `DedupError` if *path* cannot be written or is a database.
+    written to as it is.  Raises `DedupError` if *path* cannot be written or is a database.
     """
     with _named(path):
-        if is_folder and path.exists():
-            raise DedupError(f"{path} is there already; name a new folder")
         if path.exists() and not path.is_file():
             yield path
             return

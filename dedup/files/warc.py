@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
+from functools import partial
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -15,17 +16,15 @@ from typing import Any, BinaryIO
 
 from w3lib.encoding import http_content_type_encoding
 
-from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Record, Write
+from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Read, Record, Write, is_packed
 from dedup.model.errors import DedupError
-from dedup.reading.fields import FieldRule, RawPage
+from dedup.reading.fields import RawPage
 
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 _WITH_PAGES = ("response", "resource", "conversion")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # other than white space: text has none
 _END = b"\r\n\r\n"  # of a record
 _MAX_LINE = 1024 * 1024
-RecordPlace = tuple[str, int, int]
-"""A file, where in it a record begins, and how long it is there."""
 
 
 class WebArchive(Feed):
@@ -39,8 +38,6 @@ class WebArchive(Feed):
 
     form = "warc"
     endings = (".warc", ".wet")
-    may_be_compressed = True
-    has_pages_only = False
 
     def records(self) -> Iterator[Record]:
         with self.opened() as file:
@@ -73,21 +70,24 @@ class WebArchive(Feed):
                 heads = [name for name, _ in record.rec_headers.headers if name.lower() == "warc-type"]
                 is_sound = not left and archive.err_count == errors and len(heads) == 1
                 source = self.name, place, length if is_sound else archive.offset - place
-                payload: Any = source if record.rec_type in _WITH_PAGES else None
+                read: Read = partial(self.page, self.name, place)
                 if not is_sound:
-                    payload = BadRecord(f"is damaged or has a wrong length ({said}): it is not judged")
+                    read = BadRecord(f"is damaged or has a wrong length ({said}): it is not judged")
+                elif record.rec_type not in _WITH_PAGES:
+                    read = None
                 self.share = archive.offset / size
-                yield Record(self, f"{self.name}, record {number:,}", source, payload)
+                yield Record(f"{self.name}, record {number:,}", source, read, is_page=False)
 
     def _damaged(self, place: int) -> FeedError:
         told = f"is damaged or cut off at byte {place:,}"
         return FeedError(f"{self.name} {told}: what follows is neither read nor written")
 
     @staticmethod
-    def raw_page(payload: RecordPlace, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
+    def page(name: str, place: int) -> RawPage | None:
+        """Return the page in the record at *place* of the file *name*."""
         try:
-            with open(payload[0], "rb") as file, redirect_stderr(StringIO()):
-                file.seek(payload[1])
+            with open(name, "rb") as file, redirect_stderr(StringIO()):
+                file.seek(place)
                 record = next(_archive(file))
                 http, kind = record.http_headers, record.content_type
                 if record.rec_type == "response":
@@ -107,21 +107,23 @@ class WebArchive(Feed):
     def likeness(self) -> Any:
         """Return whether its records are compressed, whatever its name says."""
         with self.opened() as file:
-            return file.read(2) == b"\x1f\x8b"
+            return is_packed(file)
 
     @contextmanager
-    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
-        def write(source: RecordPlace) -> None:
-            from warcio.limitreader import LimitReader
+    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
+        from warcio.limitreader import LimitReader
 
+        end = b"" if self.likeness() else _END
+
+        def write(source: tuple[str, int, int]) -> None:
             name, place, length = source
             with open(name, "rb") as file:
                 file.seek(place)
                 part = LimitReader(file, length)
                 copyfileobj(part, out)
-                out.write(b"" if compressed else _END)
+                out.write(end)
             if part.limit:
-                raise FeedError(f"{name} has been cut off since it was read")
+                raise FeedError(f"{name} has been cut off since it was read: {path} would lack a record")
 
         with path.open("wb") as out:
             yield write

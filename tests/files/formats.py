@@ -18,12 +18,11 @@ Pages = Sequence[tuple[str, str]]
 
 
 def problem_of(record: Record) -> str:
-    return str(record.payload) if isinstance(record.payload, BadRecord) else ""
+    return str(record.read) if isinstance(record.read, BadRecord) else ""
 
 
 def raw_page(record: Record) -> RawPage | None:
-    feed, payload = record.feed, record.payload
-    return None if payload is None or problem_of(record) else feed.raw_page(payload, feed.rule)
+    return None if record.read is None or isinstance(record.read, BadRecord) else record.read()
 
 
 def number_of(url: str) -> int:

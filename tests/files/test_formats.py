@@ -39,7 +39,7 @@ def shown(record: Record) -> tuple[object, ...]:
     source = record.source
     if isinstance(source, tuple) and hasattr(source[0], "num_rows"):
         source = source[0].slice(source[1], 1).to_pylist()
-    return (record.name, source, problem_of(record) or record.payload)
+    return (record.name, source, problem_of(record) or getattr(record.read, "args", None))
 
 
 def raw_pages(*feeds: Feed) -> list[RawPage]:
@@ -54,9 +54,8 @@ def test_lines_as_written(tmp_path_factory: Any, lines: list[bytes], is_packed: 
     feed = feed_of(path)
     assert isinstance(feed, Lines)
     found = list(feed.lines())
-    assert [line for _, line in found] == content.splitlines(keepends=True) or b"\r" in content
-    assert b"".join(line for _, line in found) == content
-    assert [number for number, _ in found] == list(range(1, len(found) + 1))
+    assert found == content.splitlines(keepends=True) or b"\r" in content
+    assert b"".join(found) == content
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
@@ -86,20 +85,30 @@ def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "payload", "problem"),
+    ("kind", "said", "problem"),
     [
         (JsonLines, b"{", "is not valid JSON"),
         (JsonLines, b"[1]", "is not a JSON object but a list"),
         (JsonLines, b'{"a": "\xff"}', "is not valid JSON"),
         (JsonLines, b"[" * 200_000, "is not valid JSON"),
         (JsonLines, b'{"a": ' * 200_000, "is not valid JSON"),
-        (CsvRows, (["a", "b"], ["1"]), "1 cells for 2"),
-        (CsvRows, (["a", "b"], ["\udcff", "b"]), "UTF-8"),
+        (CsvRows, b"a,b\n1", "1 cells for 2"),
+        (CsvRows, b"a,b\n\xff,b", "UTF-8"),
     ],
 )
-def test_a_bad_record_says_what_it_is(kind: type[Feed], payload: object, problem: str) -> None:
+def test_a_bad_record_says_what_it_is(
+    tmp_path: Path, kind: type[Feed], said: bytes, problem: str
+) -> None:
+    (tmp_path / "a").write_bytes(said)
+    (record,) = kind(str(tmp_path / "a"), RULE, "").records()
     with pytest.raises(BadRecord, match=problem):
-        kind.raw_page(payload, RULE)
+        raw_page(record)
+
+
+def row_of(record: Record) -> object:
+    """Return the cells of a row."""
+    read: Any = record.read
+    return read.args[1]
 
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
@@ -115,7 +124,7 @@ def test_rows_are_what_was_written(
         writer.writerow(["a", "b", "url"])
         writer.writerows(rows)
     records = list(feed_of(path).records())
-    assert [record.payload[1] for record in records] == rows
+    assert [row_of(record) for record in records] == rows
     header = delimiter.join(["a", "b", "url"]) + "\r\n"
     assert header.encode() + b"".join(r.source for r in records) == path.read_bytes()
 
@@ -127,13 +136,15 @@ def test_a_quote_that_never_ends_loses_no_row(tmp_path: Path, monkeypatch: pytes
     feed = feed_of(path)
     records = list(feed.records())
     assert b"".join(record.source for record in records) == path.read_bytes()[7:]
-    good = [record.payload[1] for record in records if not problem_of(record)]
+    good = [row_of(record) for record in records if not problem_of(record)]
     assert good == [["1", "one"], ["5", "five"]]
     bad = [record.name for record in records if problem_of(record)]
     assert bad == [f"{path}, line 3", f"{path}, line 7"]
+    limit = csv.field_size_limit()
     monkeypatch.setattr(formats_module, "MAX_RECORD", 50)  # nor does it fill the memory
     path.write_text("n,text\n" + '1,"one\n' + "2,two\n" * 20)
     records = list(feed_of(path).records())
+    csv.field_size_limit(limit)
     assert b"".join(record.source for record in records) == path.read_bytes()[7:]
     assert max(len(record.source) for record in records) <= 56
 
@@ -440,7 +451,6 @@ def test_files_have_the_paths_and_urls_that_pathlib_gives(
     feeds = find_feeds([start], RULE).feeds
     files = sorted(start.rglob("*.html"), key=lambda file: (len(file.parts), file))
     assert [record.name for feed in feeds for record in feed.records()] == [str(file) for file in files]
-    assert [Path(feed.relative) for feed in feeds] == [file.relative_to(start) for file in files]
     assert [raw.url for raw in raw_pages(*feeds)] == [file.absolute().as_uri() for file in files]
 
 
@@ -458,4 +468,4 @@ def test_what_links_hide_is_told(tmp_path: Path) -> None:
     assert (found.left_out, found.troubles) == (3, [])
     (gone, *_) = found.feeds[0].records()
     with pytest.raises(BadRecord, match="No such file"):
-        found.feeds[0].raw_page(gone.payload, RULE)
+        raw_page(gone)

@@ -22,19 +22,11 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
 
 
-def test_a_folder_appears_when_whole_and_is_a_new_one_with_usual_rights(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    with replacing(folder, is_folder=True) as part:
-        (part / "inner").mkdir(parents=True)
-        assert not folder.exists()
-    assert [file.name for file in folder.rglob("*")] == ["inner"]
-    with pytest.raises(DedupError, match="is there already"), replacing(folder, is_folder=True):
-        pass
+def test_a_file_has_the_usual_rights(tmp_path: Path) -> None:
     with replacing(tmp_path / "file") as part:
         part.touch()
     (tmp_path / "plain").touch()
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    assert folder.stat().st_mode == (folder / "inner").stat().st_mode
 
 
 def test_a_database_that_was_made_meanwhile_is_not_replaced(tmp_path: Path) -> None:
