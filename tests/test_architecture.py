@@ -20,7 +20,6 @@ PLACES = {
     **dict.fromkeys(("lxml", "bs4"), ("reading/markup",)),
     "jinja2": ("report/html",),
     **dict.fromkeys(("brotli", "warcio"), ("files/warc",)),
-    "multiprocessing": ("files/adding",),
     "msgpack": ("index/server",),
     "psycopg": ("index/server",),
     "pyarrow": ("files/formats",),

@@ -288,12 +288,11 @@ def forget() -> None:
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
 @_named_index("index")
-@_output("A file for the kept records, as they stand in the input; for HTML for the names of files.")
+@_output("A file for the records that are kept.")
 @_format(
     *("jsonl", "csv", "html", "warc", "parquet"), told="The format of all FILES, whatever their names."
 )
 @click.option("--spider", default="", type=text, help="Take them for pages of this spider.")
-@click.option("--jobs", type=click.IntRange(1, 999), help="How many processes [default: one a core].")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
 @_settings
 def add() -> None:

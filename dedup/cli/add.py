@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -20,7 +19,6 @@ from dedup.reading.markup import Excess
 from dedup.report.text import summary
 
 _MAX_PROBLEMS = 20
-_MOST_JOBS = 61  # Windows waits for no more processes at once; verdicts are made in one
 _COUNTS = (
     *("records", "seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate"),
     *("unchanged", "updated", "not_judged", "bad", "dropped_for_earlier_run"),
@@ -34,7 +32,6 @@ def add(
     output: Path | None,
     form: str | None,
     spider: str,
-    jobs: int | None,
     as_json: bool,
     settings: Given,
 ) -> None:
@@ -53,8 +50,7 @@ def add(
             if number == _MAX_PROBLEMS:
                 click.echo("further problems are only counted", err=True)
 
-        jobs = min(jobs or os.cpu_count() or 1, _MOST_JOBS)
-        adding = Adding(opened, inputs, chosen, spider=spider, jobs=jobs, output=output, tell=tell)
+        adding = Adding(opened, inputs, chosen, spider=spider, output=output, tell=tell)
         counts = adding.counts
         gc.freeze()  # the modules: each full collection would go through them again
         begin = time.perf_counter()

@@ -1,48 +1,34 @@
-"""Pages of files into an index: fingerprints on all cores, verdicts in the order of the input."""
+"""Pages of files into an index, in the order of the input."""
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
-import signal
-import sys
-import threading
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, closing
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from dedup.files import formats
 from dedup.files.formats import BadRecord, Feed, FeedError, Read, Record, Write
 from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
-from dedup.index.index import Detector, are_small
+from dedup.index.index import Detector
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import PageToRecord, Sighting
 from dedup.model.urls import host_of, valid
 from dedup.model.verdict import Reason
-from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import FieldRule, NoHtml
-from dedup.reading.markup import Excess
 from dedup.reading.noise import MarkedPlaces
-from dedup.reading.page import Page, judged_part, pack, sighting_of
+from dedup.reading.page import Page, judged_part
 from dedup.settings import DedupSettings
 
 _KINDS = formats.JsonLines, formats.CsvRows, formats.HtmlFile, WebArchive, formats.ParquetRows
 FORMATS: dict[str, type[Feed]] = {kind.form: kind for kind in _KINDS}
-# A batch goes to one process as a whole, and is one transaction of the index.
-BATCH_RECORDS = 64
-# Smaller ones keep processes busy until the end, larger ones cost fewer messages and commits.
-BATCH_BYTES = 512 * 1024
+# Of one transaction: with fewer of them commits cost more, and more would need more memory.
+BATCH_RECORDS = 32
 
 
 @dataclass(slots=True)
@@ -86,9 +72,8 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
                 found.left_out += 1
             else:
                 endings = ", ".join(ending for kind in FORMATS.values() for ending in kind.endings)
-                why = f"shows no format ({endings}, all of them also with .gz)"
-                how = "unpack it, or name the format with --format"
-                raise DedupError(f"{path} has a name that {why}; {how}")
+                how = f"rename or unpack it ({endings}, also with .gz), or name one with --format"
+                raise DedupError(f"{path} has a name that shows no format; {how}")
     return found
 
 
@@ -127,28 +112,9 @@ def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
         raise DedupError(f"{first.name} and {other.name} {told}")
 
 
-def _bounded(records: Iterator[Record]) -> Iterator[Record]:
-    size = 0
-    for record in islice(records, BATCH_RECORDS):
-        yield record
-        size += record.size
-        if size >= BATCH_BYTES:
-            return
-
-
-class Sighted(NamedTuple):
-    """A record that was read: its sighting, and its page as it is stored."""
-
-    sighting: Sighting
-    stored: bytes
-    excess: Excess | None
-
-
 # A page, or what is wrong with the record, or None where it holds nothing to judge.
 # A record that is no page at all ends the work.
-Result = Sighted | NoHtml | str | None
-Batch = tuple[list[Record], tuple[list[Read], bool]]
-"""Consecutive records, and of these what `results_of` takes."""
+Result = tuple[Page, Sighting] | NoHtml | str | None
 
 
 @dataclass(slots=True)
@@ -165,7 +131,6 @@ class Adding:
     inputs: Inputs
     settings: DedupSettings
     spider: str = ""
-    jobs: int = 1
     output: Path | None = None
     tell: Callable[[str], None] = lambda _: None
     counts: Counter[str] = field(default_factory=Counter)
@@ -185,10 +150,9 @@ class Adding:
                     sink = self.inputs.feeds[0].sink(part, compressed=output.suffix.lower() == ".gz")
                     write = opened.enter_context(sink)
                     detector.hold()
-                sight = partial(results_of, self.settings, detector.run)
-                found = sighted(self._batches(detector), sight, self.jobs)
-                for records, results in opened.enter_context(closing(found)):
-                    self._settle(detector, [*zip(records, results, strict=True)], write)
+                records = self._records()
+                while batch := [*islice(records, BATCH_RECORDS)]:
+                    self._settle(detector, batch, write)
                     progress()
             self.index.runs.let_go(detector.run)
             return detector.run
@@ -202,22 +166,40 @@ class Adding:
             except FeedError as error:
                 self.inputs.troubles.append(str(error))
 
-    def _batches(self, detector: Detector) -> Iterator[Batch]:
-        left = self._records()
-        while records := [*_bounded(left)]:
-            yield records, ([record.read for record in records], detector.texts.are_kept())
-
-    def _settle(self, detector: Detector, read: list[tuple[Record, Result]], write: Write) -> None:
-        """Judge what was *read* in one transaction, and then *write* the records that are kept."""
+    def _settle(self, detector: Detector, records: list[Record], write: Write) -> None:
+        """Judge *records* in one transaction, and then *write* those that are kept."""
+        marked = MarkedPlaces(self.settings.config.exceptions)
+        # In no transaction: others write meanwhile.
+        results = [self._result(detector, marked, record.read) for record in records]
         with self.index.batch():
-            are_kept = [self._is_kept(detector, *one) for one in read]
-        for (record, result), is_kept in zip(read, are_kept, strict=True):
+            are_kept = [self._is_kept(detector, *one) for one in zip(records, results, strict=True)]
+        for record, result, is_kept in zip(records, results, are_kept, strict=True):
             self.counts["records"] += 1
             if isinstance(result, str):
                 self.counts["bad"] += 1
                 self.tell(f"{record.name} {result}")
             if is_kept:
                 write(record.source)
+
+    def _result(self, detector: Detector, marked: MarkedPlaces, read: Read) -> Result:
+        settings, stores = self.settings, detector.texts.are_kept()
+        try:
+            if isinstance(read, BadRecord):
+                raise read
+            raw = read and read()
+            if raw is None:
+                return None
+            host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
+            page = Page.of_raw(raw, with_places=stores or host in marked)
+            page = judged_part(page, settings.ignore, lambda: raw.markup).of_record(raw)
+            page = marked.obeyed(page)
+            return page, detector.sighting(page, kind="item" if settings.source == "item" else "page")
+        except NoHtml as error:
+            return error
+        except BadRecord as error:
+            return str(error)
+        except Exception as error:  # no page may stop the others
+            return f"cannot be judged: {type(error).__name__}: {error}"
 
     def _is_kept(self, detector: Detector, record: Record, result: Result) -> bool:
         if result is None and not record.is_page:
@@ -232,12 +214,13 @@ class Adding:
                 "it by, -s DEDUP_TEXT_FIELDS=title,text, and with -s DEDUP_KEY_FIELDS=... what tells "
                 "records apart; nothing has been judged without"
             )
-        if not isinstance(result, Sighted):
+        if not isinstance(result, tuple):
             counts.update(("kept", "not_judged"))
             return True
-        if result.excess:
-            counts[f"over_limit/{result.excess}"] += 1
-        asked = PageToRecord(result.sighting, detector.texts.kept(None, result.stored))
+        page, sighting = result
+        if page.excess:
+            counts[f"over_limit/{page.excess}"] += 1
+        asked = PageToRecord(sighting, detector.texts.kept(page))
         (verdict,) = detector.submit([asked], confirmed=True)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         counts["beside"] += verdict.nearest is not None
@@ -246,94 +229,3 @@ class Adding:
         is_earlier = is_alone and verdict.canonical_run != detector.run.id
         counts["dropped_for_earlier_run"] += is_earlier and not verdict.kept
         return verdict.kept
-
-
-def results_of(settings: DedupSettings, run: Run, reads: Sequence[Read], stores: bool) -> list[Result]:
-    """Return what each of *reads* of records gives; with *stores* also the pages as they are stored."""
-    config = settings.config
-    marked = MarkedPlaces(config.exceptions)
-    kind = "item" if settings.source == "item" else "page"
-    of_run = partial(sighting_of, spider=run.spider, run=run.id, time=time.time())
-
-    def result(read: Read) -> Result:
-        try:
-            if isinstance(read, BadRecord):
-                raise read
-            raw = read and read()
-            if raw is None:
-                return None
-            host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
-            page = Page.of_raw(raw, with_places=stores or host in marked)
-            page = judged_part(page, settings.ignore, lambda: raw.markup).of_record(raw)
-            page = marked.obeyed(page)
-            sighting = of_run(page, fingerprint(page, config), kind=kind, scope=config.scope)
-            stored = pack(page, is_small=are_small(config)) if stores else b""
-            return Sighted(sighting, stored, page.excess)
-        except NoHtml as error:
-            return error
-        except BadRecord as error:
-            return str(error)
-        except Exception as error:  # no page may stop the others
-            return f"cannot be judged: {type(error).__name__}: {error}"
-
-    return [result(read) for read in reads]
-
-
-def sighted(
-    batches: Iterator[Batch], sight: Callable[..., list[Result]], jobs: int
-) -> Generator[tuple[list[Record], list[Result]]]:
-    """Yield the records of each batch with what *sight* gives for them, in their order.
-
-    The results come from *jobs* processes, those of the first batch and with one job from this one.
-    Other processes end when the caller ends, in whatever way, or this is closed.  A bounded number of
-    batches is read ahead.  Raises `DedupError` if a process was killed.
-    """
-    for records, task in islice(batches, 1 if jobs > 1 else None):  # what it loads a fork shares
-        yield records, sight(*task)
-    waiting: deque[tuple[list[Record], Future[list[Result]]]] = deque()
-    pool: ProcessPoolExecutor | None = None
-    try:
-        for records, task in batches:
-            pool = pool or ProcessPoolExecutor(jobs, _context(), _begin_work)
-            waiting.append((records, _submitted(pool, sight, *task)))
-            # One batch for each process, one waiting for it, and one that the index is asked about.
-            if len(waiting) > 2 * jobs:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        for done, future in waiting:
-            yield done, future.result()
-    except BrokenProcessPool as error:
-        why = "a process that makes fingerprints was killed, perhaps because memory ran out"
-        raise DedupError(f"{why}; try fewer --jobs") from error
-    finally:
-        if pool:
-            pool.shutdown(cancel_futures=True)
-
-
-def _context() -> Any:
-    """Return how processes are made: by a fork, which is fast, where no thread could hold a lock."""
-    is_alone = threading.active_count() == 1 and "pyarrow" not in sys.modules  # which has threads
-    return multiprocessing.get_context("fork" if sys.platform == "linux" and is_alone else "spawn")
-
-
-def _begin_work() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the calling process
-    gc.freeze()  # else the first collection would copy the memory that is shared after a fork
-    parent: Any = multiprocessing.parent_process()
-
-    def end_with_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-def _submitted(pool: ProcessPoolExecutor, *task: Any) -> Future[list[Result]]:
-    """Submit a task, and let Ctrl-C wait: it may start a process, which would end in a traceback."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows has none
-        return pool.submit(*task)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return pool.submit(*task)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

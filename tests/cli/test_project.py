@@ -96,7 +96,7 @@ def test_the_commands_work_where_scrapy_is_not_installed_and_nobody_asks_for_it(
         (tmp_path / f"pages/{name}.html").write_text(html)
     said = []
     for command in (
-        *(["add", "pages", "--index", "x.db", "--jobs", "2"], ["report", "x.db"]),
+        *(["add", "pages", "--index", "x.db"], ["report", "x.db"]),
         *(["explain", (tmp_path / "pages/b.html").as_uri(), "x.db"], ["check", "x.db"]),
     ):
         chosen = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "SCRAPY_SETTINGS_MODULE": ""}
@@ -112,7 +112,7 @@ def test_the_commands_work_where_scrapy_is_not_installed_and_nobody_asks_for_it(
 def test_outside_of_one_scrapy_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     (tmp_path / "page.html").write_text(PAGE)
-    command = ["add", "page.html", "--index", "pages.db", "--jobs", "1"]
+    command = ["add", "page.html", "--index", "pages.db"]
     code = (
         "import sys; from dedup.cli import main; "
         f"main({command}, standalone_mode=False); assert 'scrapy' not in sys.modules"

@@ -5,8 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,7 +49,7 @@ add = partial(run, "add")
 
 
 def add_here(*arguments: object) -> Result:
-    return add(*arguments, "--index", "x.db", "--jobs", 1)
+    return add(*arguments, "--index", "x.db")
 
 
 def counts(*arguments: object, names: str, code: int = 0) -> list[int]:
@@ -94,7 +92,7 @@ def test_the_output_has_all_that_is_no_copy_as_it_was(tmp_path: Path, name: str)
     assert pages_in(output) == pages_in(expected)
 
 
-def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
+def test_files_are_judged_in_order_whatever_cannot_be_read(tmp_path: Path) -> None:
     folder = tmp_path / "pages with a space"
     folder.mkdir()
     for number in range(90):
@@ -103,23 +101,10 @@ def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
     for number in (5, 70):  # links to nothing
         (folder / f"{number:02}.html").unlink()
         (folder / f"{number:02}.html").symlink_to(tmp_path / "nowhere")
-    said = []
-    for jobs in (1, 2):
-        index = tmp_path / f"{jobs}.db"
-        done = add("--index", index, folder, "--jobs", jobs, "--json")
-        told = json.loads(done.stdout)
-        counts = {name: told[name] for name in ("records", "kept", "dropped", "bad", "not_judged")}
-        said.append((done.exit_code, counts, done.stderr, rows(index)))
-    assert said[0] == said[1]
-    assert said[0][1] == {"records": 90, "kept": 42, "dropped": 48, "bad": 2, "not_judged": 2}
-
-
-@pytest.mark.parametrize("is_arrow", [False, True])
-def test_beside_other_threads_nothing_is_forked(monkeypatch: pytest.MonkeyPatch, is_arrow: bool) -> None:
-    monkeypatch.setattr(threading, "active_count", lambda: 2 - is_arrow)
-    if not is_arrow:
-        monkeypatch.delitem(sys.modules, "pyarrow")
-    assert adding_module._context().get_start_method() == "spawn"
+    done = add("--index", tmp_path / "x.db", folder, "--json")
+    told = json.loads(done.stdout)
+    counts = {name: told[name] for name in ("records", "kept", "dropped", "bad", "not_judged")}
+    assert counts == {"records": 90, "kept": 42, "dropped": 48, "bad": 2, "not_judged": 2}
 
 
 def pass_until(index: Index, feed: Path, output: Path, calls: int, config: DedupConfig) -> bool:
@@ -187,16 +172,6 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, start_new_session=True, **how)
 
 
-def processes_of(group: int) -> list[str]:
-    """Return the processes of a session that live."""
-    found = list[str]()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            found += [stat.parent.name] * (int(fields[3]) == group and fields[0] != "Z")
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
@@ -207,7 +182,7 @@ def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, name: st
     said = (text(n, 60) if n % 3 else edited(max(0, n - 4), 1, 60) for n in range(800))
     formats.jsonl(feed, [(f"http://a/{n}", html(one)) for n, one in enumerate(said)])
     once = ("-s", "DEDUP_UNCHANGED=drop")
-    arguments = (feed, "--index", index, "--output", output, "--jobs", 2, *once)
+    arguments = (feed, "--index", index, "--output", output, *once)
     process = start(*arguments)
     wait_until(lambda: index.exists() and bool(rows(index)))
     if sign is signal.SIGINT:
@@ -219,33 +194,14 @@ def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, name: st
     assert "Traceback" not in stdout + stderr
     assert not output.exists()
     assert 0 < len(rows(index)) < 800
-    wait_until(lambda: not processes_of(process.pid))
 
     again = start(*arguments, "--json")
     stdout, stderr = again.communicate(timeout=120)
     assert again.returncode == 0, stderr
     assert json.loads(stdout)["records"] == 800
 
-    add(feed, "--index", tmp_path / "y.db", "--output", tmp_path / "y.jsonl", "--jobs", 1)
+    add(feed, "--index", tmp_path / "y.db", "--output", tmp_path / "y.jsonl")
     assert output.read_bytes() == (tmp_path / "y.jsonl").read_bytes()
-
-
-@pytest.mark.slow
-def test_a_killed_worker_is_a_clear_error(tmp_path: Path) -> None:
-    feed, index, flag = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "kill"
-    formats.jsonl(feed, [(f"http://a/{n}", html(text(n, 30) + " word13")) for n in range(500)])
-    flag.touch()
-    arguments = (feed, "--index", index, "--jobs", 2)
-    given = {"KILL_WHILE_THIS_EXISTS": str(flag), "PYTHONPATH": f"{ROOT}{os.pathsep}{KILLING}"}
-    process = start(*arguments, **given)
-    stderr = process.communicate(timeout=120)[1]
-    assert process.returncode == 1
-    assert "was killed, perhaps because memory ran out; try fewer --jobs" in stderr
-    assert "Traceback" not in stderr
-    flag.unlink()
-    process = start(*arguments, "--json", **given)
-    stdout, stderr = process.communicate(timeout=120)
-    assert json.loads(stdout)["records"] == 500
 
 
 def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
@@ -266,12 +222,12 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
 
 
 def test_an_unjudgeable_page_costs_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def judged(page: Page, _: DedupConfig) -> Fingerprint:
+    def judged(_: Detector, page: Page) -> Fingerprint:
         if "raise" in page.text:
             raise RuntimeError("on purpose")
         return fingerprint(page)
 
-    monkeypatch.setattr(adding_module, "fingerprint", judged)
+    monkeypatch.setattr(Detector, "fingerprint", judged)
     pages = [*PAGES, ("http://a/6", html("raise"))]
     formats.jsonl(tmp_path / "a.jsonl", pages)
     done = add_here("a.jsonl", "--json")
@@ -486,10 +442,9 @@ def test_it_fails_where_no_record_was_judged(tmp_path: Path) -> None:
     assert (done.exit_code, "NOTHING WAS JUDGED: no record has" in done.output) == (1, True)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path, jobs: int) -> None:
+def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path) -> None:
     feed, out = records(tmp_path / "shop.jsonl", *RECORDS), tmp_path / "out.jsonl"
-    chosen = ("--index", "pages.db", "--jobs", jobs, "--output", out)
+    chosen = ("--index", "pages.db", "--output", out)
     done = add(feed, *chosen)
     assert (done.exit_code, "line 1 is no page: it has no whole page" in done.output) == (1, True)
     assert "-s DEDUP_TEXT_FIELDS=title,text" in done.output

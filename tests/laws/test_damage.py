@@ -239,8 +239,6 @@ def calls(name: str) -> st.SearchStrategy[list[str]]:
         *(values.map(lambda value: [value]) for values in needed),
         st.sampled_from([index] * 5 + [["nothing"], ["--index"], []]),
         st.sampled_from([[]] * 5 + [["--"], ["page.html"], ["--json"]]),
-        # Processes of their own would take seconds.
-        st.just(["--jobs", "1"] if name == "add" else []),
     )
 
 
