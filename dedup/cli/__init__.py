@@ -300,7 +300,7 @@ def add() -> None:
 
     FILES are JSON Lines (.jsonl), CSV with a header, web archives (.warc, .wet), Parquet, files of
     HTML, and folders of all these; also compressed (.gz). --output writes the records that are kept
-    as they stand in the input, for files of HTML their names.
+    as they stand in the input; of HTML the names of the files, of Parquet those of the rows.
 
     The page of a record is its `html` field, or else a `body` with markup, as for the items of a
     crawl. Other fields are named by a setting: -s DEDUP_TEXT_FIELDS=title,text.

@@ -27,9 +27,6 @@ from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 # A record of more bytes than this is not judged: a file without line ends would fill the memory.
 MAX_RECORD = 64 * 1024 * 1024
 
-Write = Callable[[Any], object]
-"""Writes the `Record.source` of a record; raises `FeedError` if it can no longer be read."""
-
 
 class FeedError(DedupError):
     """A file that cannot be read, or not beyond this place."""
@@ -40,22 +37,19 @@ class BadRecord(DedupError):  # noqa: N818 - it says what is the matter
 
 
 Read = Callable[[], RawPage | None] | BadRecord | None
-"""Gives the page of a record, None for none, or raises `BadRecord`; other processes call it.
-
-It may be what is wrong with the record, or None where there is nothing to judge.
-"""
+Write = Callable[[Any], object]
 
 
 class Record(NamedTuple):
     """A record of a feed; *name* says in messages where it is, and *source* is what `Feed.sink` writes.
 
-    *size* is about how many bytes its page has.  If it *is_page* it counts as one even if it has none.
+    *read* gives its page, None for none, or raises `BadRecord`; or it is what is wrong, or None where
+    there is nothing to judge.  A record that *is_page* counts as a page even if it has none.
     """
 
     name: str
     source: Any
     read: Read
-    size: int = 0
     is_page: bool = True
 
 
@@ -85,7 +79,10 @@ class Feed(ABC):
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
-        """Open *path* for records of this feed and of others of the same `likeness`: lines, after it."""
+        """Open *path* for records of this feed and of others of the same `likeness`: lines, after it.
+
+        What is given writes a `Record.source`; it raises `FeedError` if that can no longer be read.
+        """
         with (
             path.open("wb") as file,
             # Equal input gives equal output: it has no time.
@@ -150,11 +147,10 @@ class JsonLines(Lines):
         for number, line in enumerate(self.lines(), 1):
             if line.strip():
                 read = partial(self.page, line, self.rule)
-                yield Record(f"{self.name}, line {number:,}", line, read, len(line))
+                yield Record(f"{self.name}, line {number:,}", line, read)
 
     @staticmethod
     def page(line: bytes, rule: FieldRule) -> RawPage | None:
-        """Return the page on a *line*."""
         try:
             record = json.loads(line.removeprefix(BOM_UTF8).decode("utf-8"))
         except (ValueError, RecursionError) as error:
@@ -182,8 +178,7 @@ class CsvRows(Lines):
         header = self.likeness()
         text = header.decode("utf-8-sig", "surrogateescape").rstrip("\r\n")
         if header.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or "\r" in text:
-            told = "is in UTF-16, or its lines end in carriage returns; convert it"
-            raise FeedError(f"{self.name} {told}")
+            raise FeedError(f"{self.name} is in UTF-16, or carriage returns end its lines; convert it")
         split = [(next(csv.reader([text], delimiter=one), []), one) for one in ",;\t|"]
         columns, delimiter = max(split, key=lambda found: len(found[0]))
         self.check_columns(columns)
@@ -201,11 +196,10 @@ class CsvRows(Lines):
                 read = BadRecord(f"is not valid CSV: {error}")
             source = b"".join(islice(again, rows.line_num - begin))
             if read:
-                yield Record(f"{self.name}, line {begin + 2:,}", source, read, len(source))
+                yield Record(f"{self.name}, line {begin + 2:,}", source, read)
 
     @staticmethod
     def page(columns: list[str], row: list[str], rule: FieldRule) -> RawPage | None:
-        """Return the page in a *row*."""
         if len(row) != len(columns):
             raise BadRecord(f"has {len(row)} cells for {len(columns)} columns")
         try:
@@ -225,13 +219,10 @@ class HtmlFile(Feed):
     endings = (".html", ".htm", ".xhtml")
 
     def records(self) -> Iterator[Record]:
-        # What is not there is reported when it is read.
-        self.share, size = 1.0, os.path.getsize(self.name) if os.path.exists(self.name) else 0
-        yield Record(self.name, os.fsencode(self.name), partial(self.page, self.name, self.site), size)
+        yield Record(self.name, os.fsencode(self.name), partial(self.page, self.name, self.site))
 
     @staticmethod
     def page(name: str, site: str) -> RawPage:
-        """Return the page in the file *name*."""
         try:
             with open(name, "rb") as file:
                 html = unpacked(file).read(MAX_RECORD + 1)
@@ -242,68 +233,35 @@ class HtmlFile(Feed):
         return RawPage(html=html, url=Path(name).absolute().as_uri(), seen_on=site)
 
 
-_ROWS = 64
-# Rows are written in large groups: of so many rows, or of fewer with so many bytes.
-_GROUP_ROWS, _GROUP_BYTES = 10_000, 32 * 1024 * 1024
-
-
 class ParquetRows(Feed):
-    """A Parquet file; a row is a record, its columns are fields."""
+    """A Parquet file; a row is a record, its columns are fields.
+
+    What is written of it is its number, after the name of the file.
+    """
 
     form = "parquet"
     endings = (".parquet", ".pq")
 
-    @contextmanager
-    def _read(self) -> Iterator[Any]:
+    def records(self) -> Iterator[Record]:
         try:
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
             how = "Parquet is read with pyarrow; install it with: pip install pyarrow"
             raise DedupError(how) from error
         with self.opened(), ParquetFile(self.name) as file:
-            yield file
-
-    def likeness(self) -> Any:
-        with self._read() as file:
-            return file.schema_arrow
-
-    def records(self) -> Iterator[Record]:
-        with self._read() as file:
             names = file.schema_arrow.names
             self.check_columns(names)
             if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
                 raise FeedError(f"{self.name} has more than one column {twice}")
             groups = range(file.num_row_groups)  # one by one, or all stay in memory
-            batches = (rows for group in groups for rows in file.iter_batches(_ROWS, [group]))
+            batches = (rows for group in groups for rows in file.iter_batches(64, [group]))
             places = ((rows, index) for rows in batches for index in range(rows.num_rows))
             for number, (rows, index) in enumerate(places, 1):
-                self.share, name = number / file.metadata.num_rows, f"{self.name}, row {number:,}"
+                self.share = number / file.metadata.num_rows
                 try:
                     (row,) = rows.slice(index, 1).to_pylist()
                     read: Read = partial(raw_page_of, row, self.rule)
                 except (ValueError, OverflowError) as error:  # no UTF-8, or no date
                     read = BadRecord(f"cannot be read: {error}")
-                yield Record(name, (rows, index), read, rows.nbytes // rows.num_rows)
-
-    @contextmanager
-    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
-        held: list[Any] = []
-        last, size, schema = None, 0, self.likeness()
-        from pyarrow import Table
-        from pyarrow.parquet import ParquetWriter
-
-        def write(source: tuple[Any, int]) -> None:
-            nonlocal last, size
-            if len(held) >= _GROUP_ROWS or size > _GROUP_BYTES:
-                writer.write_table(Table.from_batches(held, schema))
-                held.clear()
-                size = 0
-            rows, index = source
-            if rows is not last:  # a row holds all that was read with it
-                last, size = rows, size + rows.nbytes
-            held.append(rows.slice(index, 1))
-
-        with ParquetWriter(path, schema) as writer:
-            yield write
-            if held:
-                writer.write_table(Table.from_batches(held, schema))
+                source = os.fsencode(f"{self.name} {number}")
+                yield Record(f"{self.name}, row {number:,}", source, read)

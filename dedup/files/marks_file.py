@@ -39,8 +39,7 @@ def read_marks(path: Path) -> tuple[Marks, Exceptions]:
     """
     if not path.exists():
         return Marks(), Exceptions()
-    name, line = f"marks ({shown(str(path))})", ""
-    rows, said = [], []
+    name, line, rows, said = f"marks ({shown(str(path))})", "", [], []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -56,10 +55,8 @@ def read_marks(path: Path) -> tuple[Marks, Exceptions]:
         return Marks(columns, tuple(rows)), Exceptions.of(said)
     except ConfigError as error:
         raise ConfigError(f"{name}{line} {error}") from None
-    except OSError as error:
-        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
-    except (csv.Error, UnicodeError, ValueError) as error:
-        raise ConfigError(f"{name} must be CSV in UTF-8: {error}") from error
+    except (OSError, csv.Error, ValueError) as error:
+        raise ConfigError(f"{name} cannot be read as CSV in UTF-8: {error}") from error
 
 
 def write_marks(path: Path, marks: Marks) -> None:

@@ -23,7 +23,6 @@ from dedup.reading.fields import RawPage
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 _WITH_PAGES = ("response", "resource", "conversion")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # other than white space: text has none
-_END = b"\r\n\r\n"  # of a record
 _MAX_LINE = 1024 * 1024
 
 
@@ -45,6 +44,8 @@ class WebArchive(Feed):
             archive = _archive(file, no_record_parse=True)
             for number in count(1):
                 place, errors = archive.offset, archive.err_count
+                told = f"{self.name} is damaged or cut off at byte {place:,}"
+                damaged = FeedError(f"{told}: what follows is neither read nor written")
                 try:
                     with redirect_stderr(StringIO()):
                         record = next(archive, None)
@@ -54,7 +55,7 @@ class WebArchive(Feed):
                         if gzip.GzipFile(fileobj=file).read(1):
                             raise EOFError
                 except Exception as error:  # the archive has none that all others are made of
-                    raise self._damaged(place) from error
+                    raise damaged from error
                 if not record:
                     return
                 unpacking, rest = archive.reader.decompressor, archive.next_line or b""
@@ -65,7 +66,7 @@ class WebArchive(Feed):
                 left = said != str(record.length) or record.raw_stream.limit
                 is_cut = (rest or not unpacking.eof) if unpacking else left
                 if is_cut:
-                    raise self._damaged(place)
+                    raise damaged
                 # After a head that is cut off the lines of the next one belong to it, too.
                 heads = [name for name, _ in record.rec_headers.headers if name.lower() == "warc-type"]
                 is_sound = not left and archive.err_count == errors and len(heads) == 1
@@ -77,10 +78,6 @@ class WebArchive(Feed):
                     read = None
                 self.share = archive.offset / size
                 yield Record(f"{self.name}, record {number:,}", source, read, is_page=False)
-
-    def _damaged(self, place: int) -> FeedError:
-        told = f"is damaged or cut off at byte {place:,}"
-        return FeedError(f"{self.name} {told}: what follows is neither read nor written")
 
     @staticmethod
     def page(name: str, place: int) -> RawPage | None:
@@ -113,7 +110,7 @@ class WebArchive(Feed):
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
         from warcio.limitreader import LimitReader
 
-        end = b"" if self.likeness() else _END
+        end = b"" if self.likeness() else b"\r\n\r\n"
 
         def write(source: tuple[str, int, int]) -> None:
             name, place, length = source
