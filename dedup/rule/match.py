@@ -408,7 +408,7 @@ def _is_relaid(
     *kept* has all pairs of the page but those of all pages of its layout, so all that *own* gives, and
     the page has most of what *kept* says and no other page of its layout does.
     """
-    if not config.max_lost_words or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
+    if not config.max_lost_words or not distances(kept, page)[1]:
         return False
     here, there = (prints.pairs_in(one.traits) for one in (page, kept))
     if max(len(here), len(there)) >= prints.MOST_PAIRS * prints.SAMPLED_BYTES:

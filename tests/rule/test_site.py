@@ -1,7 +1,7 @@
 """What is known of a site tells its records, the parts of a series and its edits from copies and walls."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product as combined
@@ -379,33 +379,33 @@ def test_views_on_other_hosts_are_copies(shown: Callable[..., Page], more: str, 
         assert sum(crawled(pages)[-20:]) == expected
 
 
+MENU = partial(in_html, f"<title>{{}}</title><ul>{'<li>Go' * 60}</ul>{'<div>' * 9}{{}}".format)
+
+
+@pytest.mark.parametrize("frames", [(document, printed), (MENU, MENU)])
 @pytest.mark.parametrize("title", ["Staff", "Print view: Staff"])
 @pytest.mark.parametrize(("adds", "kept"), [("", range(COMMON_PAGES, 9)), ("room {0}", [30])])
 def test_records_for_print_are_dropped_once_their_layout_is_known(
-    title: str, adds: str, kept: Iterable[int]
+    frames: Sequence[Callable[..., Page]], title: str, adds: str, kept: Iterable[int]
 ) -> None:
-    """If they say nothing beside it that the page at the address before theirs does not say."""
+    """If they say nothing beside it that the page before theirs, of other tags or nearly theirs, does not."""
     rng, before = Random(6), [document(*one, n) for n, one in enumerate(texts(Random(5), 30))]
-    said = [f"<h1>{words(rng, 2)}</h1><p>room {n}, {words(rng, 2)}" for n in range(30)]
-    pages = [document("Staff", one, f"staff/{n}") for n, one in enumerate(said)]
-    views = [printed(title, one + adds.format(29 - n), f"staff/{n}") for n, one in enumerate(said)]
+    said = [f"<h1>{words(rng, 2)}</h1><p>room {n}, {words(rng, 20)}" for n in range(30)]
+    pages = [frames[0]("Staff", one, f"staff/{n}") for n, one in enumerate(said)]
+    said = [f"<p>{words(Random(3), 40)}</p>{one}" + adds.format(29 - n) for n, one in enumerate(said)]
+    views = [frames[1](title, one, f"staff/{n}") for n, one in enumerate(said)]
     views = [replace(view, url=f"{page.url}/print") for page, view in zip(pages, views, strict=True)]
     assert sum(crawled([*before, *pages, *views])[-30:]) in kept
 
 
 @pytest.mark.parametrize("value", ["size {}", "on {} May 2027", "{} edition"])
 def test_variants_in_two_layouts_are_no_views_of_each_other(value: str) -> None:
-    rng, shown, pages = (
-        Random(6),
-        (document, printed),
-        [document(*one, n) for n, one in enumerate(texts(Random(5), 30))],
-    )
+    rng, pages = Random(6), [document(*one, n) for n, one in enumerate(texts(Random(5), 30))]
     for n in range(60):
         name, values = words(rng, 2), (value.format(one) for one in ("S", "M", "L"))
         for v, one in enumerate(values):
-            page = shown[(n + v) % 2](
-                name, f"<h1>{name}</h1><p>{one}<p>{words(Random(n), 10)}", f"shop--{n}"
-            )
+            said = f"<h1>{name}</h1><p>{one}<p>{words(Random(n), 10)}"
+            page = (document, printed)[(n + v) % 2](name, said, f"shop--{n}")
             pages.append(replace(page, url=f"http://a.example/{n}?v={v}"))
     assert all(crawled(pages))
 
