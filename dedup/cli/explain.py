@@ -237,9 +237,10 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> bool:
     told.sort(key=lambda one: one[:5])
     like = [one for one in told if not one[0]]
     shown = like or [one for one in told if one[6].similarity >= _LEAST][:1]
-    click.echo("no other page kept is like it\n" * (not like), nl=False)
+    nearest = "The nearest pages kept" if like else "; the nearest"
+    click.echo("no other page kept is like it" * (not like), nl=not (like or shown))
     if shown:
-        click.echo("The nearest pages kept, judged again by what is known today:")
+        click.echo(f"{nearest}, judged again by what is known today:")
         click.secho(f"{'loses':<23}  {'verdict':<30}  page", bold=True)
     for *_, row, how, texts in shown[:_MOST_NEAR]:
         what = why.briefly(how, page, again.config)
@@ -261,14 +262,17 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> bool:
 def _candidates(
     again: why.Again, page: Fingerprint, own: Row | None
 ) -> list[tuple[bool, tuple[float, ...], Row]]:
-    """Return pages kept that are near *page*, or have the title of its *own* row, the nearest first.
+    """Return pages kept near *page*, or with the title or an address like that of its *own* row.
 
-    Each comes after its nearness, and whether its address tells that *page* is no view of it.
+    The nearest come first, each after its nearness, and whether its address tells that *page* is no
+    view of it.
     """
     rows, url = again.near(page, own), own.sighting.url if own else ""
     if own:
         titled = again.index.store.rows(_TITLED, own.sighting.title, limit=rule.MAX_CANDIDATES)
-        rows += again.others(own, titled)
+        known = again.index.ledger.known(own.sighting, again.config)
+        beside = (one.id for some in known.neighbours(known.pool()) for one in some.canonicals)
+        rows += again.others(own, [*titled, *map(again.index.row, beside)])
     found = {row.id: row for row in rows}.values()
     views = (_VIEW.fullmatch(url.removeprefix(row.sighting.url)) for row in found)
     near = (rule.nearness(page, row.as_canonical()) for row in found)

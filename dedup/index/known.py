@@ -400,7 +400,7 @@ class Known(Past):
         seen, store, config = self.sighting, self.store, self.config
         if not seen.item_key:
             pool = self.pool()
-            return chain(store.candidates(seen.fingerprint, pool, config), self._neighbours(pool))
+            return chain(store.candidates(seen.fingerprint, pool, config), self.neighbours(pool))
         rows = {row.id: row for row in self._rows("p.listed", order="p.id DESC", limit=MOST_OF_KEY)}
         if len(rows) == MOST_OF_KEY:  # of the others those that are near
             pool = Pool(seen.group, dry_runs=self.dry_runs)
@@ -414,7 +414,7 @@ class Known(Past):
         canonicals.sort(key=lambda canonical: nearness(seen.fingerprint, canonical))
         return [Candidates(canonicals, len(canonicals))]
 
-    def _neighbours(self, pool: Pool) -> Iterator[Candidates]:
+    def neighbours(self, pool: Pool) -> Iterator[Candidates]:
         """Yield what was kept of addresses next to that of the page, if one begins with the other."""
         own = self.sighting.url_key
         at = "SELECT coalesce(p.canonical, p.id), p.url_key FROM pages p WHERE p.scope = ?1 AND "

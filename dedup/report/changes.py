@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
@@ -28,10 +28,7 @@ _LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many p
 _MOST = 50  # pages with the same text, of which one may have moved
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
 _ONLY_NOISE = "only in what is left out by now"
-_BESIDE = (
-    ". Most pages changed: perhaps only a counter or a list on them did (see dedup report --changes); "
-    "name it in DEDUP_IGNORE"
-)
+_BESIDE = ". Most pages changed: perhaps only a counter or a list on them did; name it in DEDUP_IGNORE"
 _DIGITS, _LONGEST_NAME = re.compile(r"[0-9]+"), 60
 _PASSAGES = 5  # of a page that has changed, for people
 _LONGEST = 300  # characters of each
@@ -43,7 +40,7 @@ class Changes:
     """What the crawl of *run* has changed: a record of each page by what it showed at last, then counts.
 
     Without *has_passages*, no pages are read.  *gone* are answers by address and run, *sources* what
-    moved, *missed* is how many pages of the last crawl were not met.
+    moved, *missed* are the addresses, or keys, of pages of the last crawl that were not met.
     """
 
     def __init__(self, index: Index, run: int, *, has_passages: bool = True) -> None:
@@ -57,7 +54,7 @@ class Changes:
         spider, first = self.runs[0].spider, min(self.crawl)
         own = (one for one in reversed(runs) if one.spider == spider and one.action != DRY_RUN)
         self.since = next((one for one in own if one.id < first), None)
-        self.counts, self.sources, self.missed = Counter[str](), set[str](), 0
+        self.counts, self.sources, self.missed = Counter[str](), set[str](), list[str]()
 
     def __iter__(self) -> Iterator[Change]:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
@@ -83,7 +80,7 @@ class Changes:
         told = {name: f"{counts[name]:,} {name}" for name in names}
         copies = counted(counts["copy_of"], "copy now", "copies now")
         noise = f"{counts['noise']:,} {_ONLY_NOISE}"
-        missed = self.missed - counts["removed"] - counts["moved"]
+        missed = len(self.missed) - counts["removed"] - counts["moved"]
         told |= {"missed": f"{missed:,} not met again"} if missed > 0 else {}
         notes = [copies] * bool(counts["copy_of"]) + [noise] * bool(counts["noise"])
         if notes:
@@ -124,7 +121,9 @@ class Changes:
         self.counts.update(unchanged=len(unchanged), copies=len(copies))
         if self.since and not self.is_partial:
             before = self.index.store.glances(run=self.since.id)
-            self.missed = len({_page_of(glance) for glance in before} - met)
+            found = {_page_of(glance): glance for glance in before}
+            missed = (glance for page, glance in found.items() if page not in met)
+            self.missed = [glance.url or glance.item_key for glance in missed]
         yield from self.index.rows_of(sorted(last.values()))
 
     def _before(self, row: Row) -> Row | None:
@@ -238,10 +237,11 @@ class Changes:
             else:
                 yield from self.lines(record)
         for name, pages in sorted(groups.items(), key=lambda one: -len(one[1])):
-            more = f" and {len(pages) - _LISTED:,} more" * (len(pages) > _LISTED)
-            urls = ", ".join(map(_shown, pages[:_LISTED]))
-            yield f"{counted(len(pages), 'page')} changed {name}: {urls}{more}"
+            yield _listed(f"changed {name}", [*map(_shown, pages)])
             yield from (f"  {sign} {printable(one, _LONGEST)}" for sign, one in _passages(pages[0], 1))
+        gone = {record.get("moved_from", record.get("url")) for record, _ in found}
+        if missed := [printable_url(one, MAX_URL) for one in self.missed if one not in gone]:
+            yield _listed("not met again", missed)
         yield from self.lines(found[-1][0])
 
     def lines(self, record: Change) -> Iterator[str]:
@@ -257,6 +257,11 @@ class Changes:
             line += f" {_ONLY_NOISE}" * _is_noise(record)
         yield line
         yield from (f"  {sign} {printable(one, _LONGEST)}" for sign, one in _passages(record, _PASSAGES))
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED:,} more" * (len(names) > _LISTED)
+    return f"{counted(len(names), 'page')} {what}: {', '.join(names[:_LISTED])}{more}"
 
 
 def _passages(record: Change, most: int | None = None) -> Iterator[tuple[str, str]]:
@@ -282,7 +287,7 @@ def in_a_line(index: Index, run: int) -> str:
     if changes.since is None:
         return ""
     deque(changes, maxlen=0)
-    return changes.summary()
+    return f"{changes.summary()} (dedup report --changes tells each)"
 
 
 def _moment(seconds: float) -> str:

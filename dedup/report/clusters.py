@@ -49,8 +49,9 @@ class Report:
     """The duplicates in *index*, and their canonicals, each once (`Counts`).
 
     Those of one *run*, of a *domain* and its subdomains; None and "" stand for all.  A canonical may be
-    of another run or domain.  *config* is that of today, with marks.  Some numbers are held of each row,
-    and what is lost with the copies that lose most; the rows are read when they are asked for.
+    of another run or domain.  What a run met as it was before is told by the run that met it first.
+    *config* is that of today, with marks.  Some numbers are held of each row, and what is lost with the
+    copies that lose most; the rows are read when they are asked for.
     """
 
     index: Index
@@ -67,7 +68,7 @@ class Report:
 
     @cached_property
     def _estimates(self) -> Counts:
-        return Counts(self.selected())
+        return Counts(self.selected(), is_of_run=self.run is not None)
 
     @cached_property
     def losses(self) -> Losses:
@@ -116,18 +117,14 @@ class Report:
     @cached_property
     def unchecked(self) -> int:
         """How many copies lose words, and are not checked for records: their texts are not compared."""
-        losing = self.counts.rows["id"][self._losing].tolist()
+        counts = self.counts
+        losing = counts.rows["id"][counts.near & (counts.nowhere != 0)].tolist()
         return len({*losing}.difference(self.losses.texts))
 
     @property
-    def _losing(self) -> Booleans:
-        return np.asarray(self.counts.near & (self.counts.nowhere != 0))
-
-    @property
     def is_alarm(self) -> bool:
-        """Whether records may have been merged, or of new copies that lose words nobody can tell."""
-        is_new = ~_is(self.counts.rows, Reason.UNCHANGED)
-        return self.colour == RED or (bool((self._losing & is_new).any()) and not self.losses.texts)
+        """Whether records may have been merged, or of copies that lose words nobody can tell."""
+        return self.colour == RED or (self.unchecked > 0 and not self.losses.texts)
 
     @property
     def verdict(self) -> str:
@@ -137,7 +134,8 @@ class Report:
         if not answer.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
         if self.colour == GREEN:
-            said = "Nothing is lost with the copies." if answer.copies else "There are no copies."
+            said = "Nothing is lost with the copies." if answer.told else "There are no new copies."
+            said = said if answer.copies else "There are no copies."
         elif self.colour == RED:
             copies = counted(len(losses.records), "copy differs", "copies differ")
             key = ", or name the key proposed below" * any(one.advice for one in losses.places)
@@ -203,8 +201,8 @@ class CopyCounts:
 
     Of the *seen* pages of so many *runs*, each counted once, *copies* are duplicates: *exact* repeat one
     byte for byte, *near* in their text, and *unchanged* and *before* are as a run saw them that is none
-    of these, a page kept then and a copy.  *losing* of these lose up to *most* *words* (about), those of
-    *scattered* stand on other pages kept, *other* differ in fields that were not judged, and of
+    of these, a page kept then and a copy.  Of those *told*, *losing* lose up to *most* *words* (about),
+    those of *scattered* stand on other pages kept, *other* differ in fields that were not judged, and of
     *unknown* it was not measured.
     """
 
@@ -216,6 +214,7 @@ class CopyCounts:
         self.exact, same, self.unchanged = (int((rows["copy"] & mask).sum()) for mask in masks)
         self.runs, self.seen, self.copies = len(counts.by_run), len(rows), int(rows["copy"].sum())
         self.before, self.near = same - self.unchanged, self.copies - self.exact - same
+        self.told = int(counts.told.sum())
         self.losing, self.unknown = int((lost > 0).sum()), int((lost < 0).sum())
         self.scattered, self.other = int(scattered.sum()), int(other.sum())
         self.most = int(lost.max(initial=0))
@@ -228,7 +227,7 @@ class CopyCounts:
         parts = kinds(self.near, self.exact, self.before, self.unchanged)
         kept = " + ".join((f"{self.seen - self.copies:,} kept", *parts))
         told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
-        safe = self.copies - self.losing - self.scattered - self.unknown - self.other
+        safe = self.told - self.losing - self.scattered - self.unknown - self.other
         said = [
             (safe, "loses nothing", "lose nothing"),
             (self.losing, f"loses {self.words}", f"lose {self.words}"),
@@ -237,7 +236,8 @@ class CopyCounts:
             (self.other, "differs in other fields", "differ in other fields"),
         ]
         lost = ", ".join(counted(*one) for one in said if one[0])
-        return f"{told} The other {self.copies:,}: {lost}." if lost else told
+        which = f"The {self.told:,} new" if self.told < self.copies else f"The other {self.copies:,}"
+        return f"{told} {which}: {lost}." if lost else told
 
 
 class Counts:
@@ -246,10 +246,11 @@ class Counts:
     Each page counts once, by what the newest run that saw it made of it; where that met the page again
     unchanged, by the row that it had before.  *rows* has the fields of `_ROW`: `site` is a place in
     *sites*, `reason` one in `_REASONS`; what is not known is `NONE`.  *forgotten* is how many rows were
-    left out, *by_run* how many pages each run saw.
+    left out, *by_run* how many pages each run saw.  *told* are the duplicates whose losses are told: if
+    all *is_of_run* one, those that were not met by an earlier one.
     """
 
-    def __init__(self, glances: Iterable[Glance]) -> None:
+    def __init__(self, glances: Iterable[Glance], *, is_of_run: bool = False) -> None:
         sites: dict[str, int] = {}
         codes = {name: code for code, name in enumerate(_REASONS)}
         self.forgotten = 0
@@ -279,13 +280,15 @@ class Counts:
         runs, of_run = np.unique(rows["run"], return_inverse=True)
         self.by_run = _shares(runs.tolist(), of_run, rows["copy"] & ~_is_own(rows))
         self.sites, self.rows = tuple(sites), rows[_once(rows)]
+        self.told: Booleans = self.rows["copy"] & ~(_is(self.rows, Reason.UNCHANGED) & is_of_run)
+        self.rows["differs"] &= self.told
 
     @property
     def near(self) -> Booleans:
         """Which pages are near copies: they repeat another page, and not word for word."""
         # Its URL showed the same before; what was a near copy then still loses what it lost.
         same = _is(self.rows, Reason.UNCHANGED) & (self.rows["lost"] == 0)
-        near: Booleans = self.rows["copy"] & ~same & ~_is(self.rows, Reason.EXACT_DUPLICATE)
+        near: Booleans = self.told & ~same & ~_is(self.rows, Reason.EXACT_DUPLICATE)
         return near
 
     @property
@@ -320,7 +323,7 @@ class Counts:
         texts were *compared*, then the others; of each kind those that lose most, and last what loses
         nothing.  Of equals the oldest come first, of clusters the largest.
         """
-        rows, places = self.rows, np.flatnonzero(self.rows["copy"])
+        rows, places = self.rows, np.flatnonzero(self.told)
         # What is not measured is NONE, and counts as nothing.
         urgency = np.where(self.near | rows["differs"], 2 * self.nowhere + 1 + self.scattered, -1)
         at = self.places(compared)

@@ -54,7 +54,7 @@ _DRAWN = re.compile(
 # Numbers beside such a word count what is done with a page, or say what of a list is shown.
 _ACT = (
     r"(?:\b(?:click|comment|download|follow|hit|like|read|share|view|visit|vote)(?:s|d|ed|ers?|ors?)?\b|"
-    r"\b(?:served|results?|showing|displaying|posts|replies|topics)\b|"
+    r"\b(?:served|times|results?|showing|displaying|posts|replies|topics)\b|"
     "浏览|瀏覽|[阅閱][读讀]|[点點][击擊赞讚]|[访訪][问問客]|下[载載]|播放|投票|[参參]加|[評评][论論]|人[气氣]|"
     "[结結]果|[显顯]示|共)"
 )
@@ -436,7 +436,7 @@ def _shown(gap: Gap, lines: Sequence[MarkedLine], title: str) -> str:
     sides = [said for line in lines for of in (COPY, KEPT) if (said := _side(line, of))]
     stays = reduce(_common, sides, sides[0]) if sides else gap.shown()
     if not sides or re.search(rf"[^\W\d]{{2}}|[{UNSPACED}]", stays):
-        return printable("#".join(map(ends_of, stays.split("#"))), _LONGEST)
+        return printable("#".join(map(ends_of, stays.lstrip(", ").split("#"))), _LONGEST)
     is_named = re.search(r"[^\W\d]", gap.heading) and gap.heading not in title
     if is_named and _is_label(gap.heading):
         return printable(f"{gap.heading}: #", _LONGEST)

@@ -47,9 +47,9 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield HEADING, "Runs and sites:"
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
-    if answer.copies:
+    if answer.told:
         found = counted(clusters, "cluster")
-        yield HEADING, f"{counted(answer.copies, 'copy', 'copies')} in {found}"
+        yield HEADING, f"{counted(answer.told, 'copy', 'copies')} in {found}"
     for size, kept, copies in report.clusters(limit, COPIES if limit else 0):
         yield QUIET, ""
         yield from _cluster(report, size, kept, copies)
@@ -81,7 +81,7 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         for example in place.examples[:1]:
             yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
     if left := len(losses.places) - sum(1 + len(others[:most]) for _, *others in groups[:most]):
-        yield QUIET, f"  and {left:,} more"
+        yield QUIET, f"  and {counted(left, 'more place')}"
 
 
 def _url(row: Row) -> str:

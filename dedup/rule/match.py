@@ -262,7 +262,8 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
         kept, page, config, site, lambda: _beyond_layout(page, site)
     ):
         sentence = "The page kept says all that this one does beside what its whole layout says."
-        found = _told(found._replace(sentence=sentence), page, VIEW, "as all pages of its layout say it")
+        found = found._replace(sentence=sentence, missing=round(missing_words(kept, page, site) or 0))
+        found = _told(found, page, VIEW, "as all pages of its layout say it")
     return found
 
 

@@ -171,7 +171,8 @@ def test_nothing_is_removed_that_was_not_asked_for_or_failed(tmp_path: Path) -> 
         del pages["/4"]
         done = day(tmp_path, url, ["/0", "/1", "/2", "/3"], RETRY_ENABLED=False)
     assert told(tmp_path) == {}
-    assert "2 unchanged, 4 not met again\n" in done.log
+    assert "2 unchanged, 4 not met again (dedup report --changes tells each)\n" in done.log
+    assert f"{url}2, {url}3 and 1 more" in run("report", "--changes", tmp_path / "pages.db").output
     assert feed(tmp_path)[-1]["unchanged"] == 2
 
 

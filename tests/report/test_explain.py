@@ -223,18 +223,18 @@ def test_of_a_page_that_none_is_like_the_nearest_is_named_and_how_far_off_it_is(
     assert told.endswith("\nno other page kept is like it\n"), "as a page of other words is not"
     other = " ".join(word if n % 9 else f"other{n}" for n, word in enumerate(said.split()))
     told = kept(path, page(said, ONE), page(other, TWO))
-    assert "\nno other page kept is like it\nThe nearest pages kept" in told
+    assert "\nno other page kept is like it; the nearest, judged again" in told
     assert re.search(rf"\n10 of 90 words +shares 0\.\d\d, 0\.62 asked for +{ONE}  \(row 1, ", told)
 
 
 def test_of_a_page_kept_now_the_nearest_is_named_though_its_url_had_shown_a_copy(tmp_path: Path) -> None:
     path, said = tmp_path / "pages.db", text(1, 90)
     assert not judged(path, page(said, ONE), page(said, TWO))[-1].kept
-    assert "The nearest pages kept" not in explained(path, TWO)
+    assert "the nearest, judged" not in explained(path, TWO)
     assert judged(path, page(edited(1, 40, 90), TWO), unchanged="drop")[-1].kept
-    assert "The nearest pages kept, judged" in explained(path, TWO)
+    assert "the nearest, judged" in explained(path, TWO)
     assert not judged(path, page(edited(1, 40, 90), TWO), unchanged="drop")[-1].kept
-    assert "The nearest pages kept, judged" in explained(path, TWO), "unchanged since then"
+    assert "the nearest, judged" in explained(path, TWO), "unchanged since then"
 
 
 def test_of_an_update_it_is_said_what_came_and_went(tmp_path: Path) -> None:

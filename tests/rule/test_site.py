@@ -363,8 +363,7 @@ def test_a_short_text_for_print_is_dropped_unless_it_adds_words(new: int, kept: 
 
 
 @pytest.mark.parametrize(
-    ("shown", "more", "kept"),
-    [(printed, "", 0), (printed, "{1}.5 euro", 20), (document, "ask {0}", 20)],
+    ("shown", "more", "kept"), [(printed, "", 0), (printed, "{1}.5 euro", 20), (document, "ask {0}", 20)]
 )
 def test_views_on_other_hosts_are_copies(shown: Callable[..., Page], more: str, kept: int) -> None:
     """As those for telephones are, but no pages of other shops, nor of other branches."""
