@@ -130,7 +130,7 @@ class Report:
     def verdict(self) -> str:
         """The first line of a report: what is lost, and how many copies were not checked for records."""
         answer, losses = self.answer, self.losses
-        places = sum(not place.says for place in losses.places)
+        places = sum(not group[0].says for group in losses.groups)
         if not answer.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
         if self.colour == GREEN:

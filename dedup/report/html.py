@@ -40,14 +40,14 @@ def page_of(report: Report, *, token: str = "") -> str:
     assets = Path(__file__).parent / "assets"
     html, css, js = ((assets / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
-    entries, places = entries_of(report), report.losses.places[:MAX_PLACES]
-    marks = (one.mark for shown in (entries, places) for one in shown)
+    entries, groups = entries_of(report), report.losses.groups[:MAX_PLACES]
+    marks = (one.mark for shown in (entries, *groups) for one in shown)
     here = {about(mark) for mark in marks if mark}
     return jinja.from_string(html).render(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),
         entries=entries,
-        places=places,
+        groups=groups,
         marked=[one for one in report.config.exceptions.said() if about(one) not in here],
         shares=shares(report, MAX_MEMBERS),
         name=printable(Path(name).name),

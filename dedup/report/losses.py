@@ -32,6 +32,7 @@ from dedup.report.diff import (
     compared,
     ends_of,
     pieces_of,
+    units,
 )
 from dedup.report.explanation import Again, differing, told_fields, told_value
 
@@ -155,6 +156,21 @@ class Losses:
         places = sorted(self.places, key=lambda place: len(place.copies))
         return {row: len(one.copies) for one in places if not one.says for row in one.records}
 
+    @property
+    def groups(self) -> list[list[Place]]:
+        """The places, each with those where only copies of it differ: a view for print does in several.
+
+        Places of which somebody has said something stand alone.
+        """
+        found: list[list[Place]] = []
+        for place in self.places:
+            within = (one for one in found if {*place.copies} <= {*one[0].copies} and not place.says)
+            if group := next(within, None):
+                group.append(place)
+            else:
+                found.append([place])
+        return found
+
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""
         texts = self.texts.get(row)
@@ -248,9 +264,14 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
         Gap(line.place + _CELL, heading=line.text): _Phrase(cell.text, [kept.text], [cell.text], True)
         for line, (kept, cell) in cells.items()
     }
+    everywhere = {text for _, text in one}
     for gap, lines in there.out.items():
         known = here.said(gap)
         own = [part for part in _said(gap, lines) if part not in known and re.search(r"\w", part)]
+        if gap.is_line:  # it may be in a line of the page kept, or where none is there, be one elsewhere
+            others = "\n".join(map(_in_units, known))
+            own = [part for part in own if _in_units(part) not in others]
+            own = own if known else [part for part in own if part not in everywhere]
         if own:
             free = own if gap.is_line else ADDRESS.sub(" ", "\n".join(lines))
             words = " ".join(part for part in own if part in free)
@@ -305,6 +326,10 @@ def _is_label(text: str) -> bool:
 def _whole(line: str) -> str:
     """Return *line* with each address as one word: a date in it is no place."""
     return ADDRESS.sub(lambda found: re.sub(r"\W+", "_", f"_{found[0]}"), line)
+
+
+def _in_units(line: str) -> str:
+    return f" {' '.join(unit.strip() for unit in units(line))} "
 
 
 def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:

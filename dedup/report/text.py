@@ -18,7 +18,7 @@ from dedup.report.explanation import differing, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report
-    from dedup.report.losses import Example, Place
+    from dedup.report.losses import Example
 
 # What is shown, unless all is asked for.
 CLUSTERS = 20
@@ -60,37 +60,28 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
 
 def places(report: Report, most: int | None) -> Iterator[ToldLine]:
     """Yield where copies differ from the pages kept, and which are made of several, *most* of both."""
-    losses, losing = report.losses, report.answer.losing
-    if losses.places:
+    losses, losing, groups = report.losses, report.answer.losing, report.losses.groups
+    if groups:
         some = f" ({len(losses.texts):,} compared)" * (losing > len(losses.texts))
-        found = counted(len(losses.places), "place")
-        yield HEADING, f"Copies differ from the pages kept in {found}{some}:"
-    groups: list[list[Place]] = []  # a view for print differs in several places
-    for place in losses.places:
-        for group in groups:
-            if {*place.copies} <= {*group[0].copies}:
-                group.append(place)
-                break
-        else:
-            groups.append([place])
+        yield HEADING, f"Copies differ from the pages kept in {counted(len(groups), 'place')}{some}:"
     for number, (place, *others) in enumerate(groups[:most], 1):
         yield TITLE, f"  {number}. {place}"
         yield from ((LOSS, f"     {said}") for said in map(_differing, place.examples) if said)
-        for other in others[:most]:
+        for other in others[:most]:  # of a view for print
             yield LOSS, f"     {len(other.copies):,} of these pages also: {other.shown}{other.means}"
         for example in place.examples[:1]:
             yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
-    if left := len(losses.places) - sum(1 + len(others[:most]) for _, *others in groups[:most]):
-        yield QUIET, f"  and {counted(left, 'more place')}"
+        yield from _more(others, most, "     ")
+    yield from _more(groups, most, what=" places")
 
 
 def _url(row: Row) -> str:
     return printable_url(row.sighting.url, MAX_URL)
 
 
-def _more(found: Sized, most: int | None) -> Iterator[ToldLine]:
+def _more(found: Sized, most: int | None, begin: str = "  ", what: str = "") -> Iterator[ToldLine]:
     if most and len(found) > most:
-        yield QUIET, f"  and {len(found) - most:,} more"
+        yield QUIET, f"{begin}and {len(found) - most:,} more{what}"
 
 
 def shares(report: Report, most: int | None) -> Iterator[str]:

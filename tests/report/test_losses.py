@@ -150,11 +150,29 @@ def test_lines_that_have_nothing_in_common_are_no_place_together() -> None:
     assert shown == [("Version #", {*"234"}), *names]
 
 
-def test_a_place_whose_words_all_stand_in_its_other_lines_goes_by_its_elements() -> None:
-    whole, part = "blob | diff | raw | diff to current", "blob | diff | raw"
+@pytest.mark.parametrize(
+    ("part", "is_place"), [("raw | blob", True), ("blob | diff", False), ("lob", True)]
+)
+def test_a_line_that_is_in_one_of_the_page_kept_is_no_place(part: str, is_place: bool) -> None:
+    whole = "blob | diff | raw | diff to current"
     ends = of_list(whole, whole, whole) + "<h5>by hand", of_list(part, whole, whole) + "<h5>by foot"
     places = Report(index_of(*ends, original=0)).losses.places
-    assert [place.shown for place in places] == ["by #", "body > p.a: #"]
+    assert [place.shown for place in places] == ["by #", part][: 1 + is_place]
+
+
+def test_a_line_that_stands_in_other_elements_of_the_page_kept_is_no_place() -> None:
+    views = ("<h2>About hats</h2>", "<h3 class=b>About hats</h3><p class=c>Printed for you")
+    assert [one.shown for one in Report(index_of(*views, original=0)).losses.places] == [
+        "Printed for you"
+    ]
+
+
+def test_places_where_only_pages_of_another_one_differ_are_one_with_it() -> None:
+    printed = "<p class=c>Printed from our shop<p class=d>Close this page".format
+    index = index_of("", *(printed() + f"<p>{n} views" for n in (3, 4)), original=0)
+    report = Report(index)
+    assert [[len(one.copies) for one in group] for group in report.losses.groups] == [[2, 2, 2]]
+    assert report.verdict.startswith("Look at this place: 2 copies lose ")
 
 
 def lost_in(example: Example) -> str:
