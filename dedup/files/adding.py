@@ -142,7 +142,8 @@ class Adding:
         The output appears when it is complete; only then what it has counts in the index.  Raises
         `DedupError` if it cannot be written.
         """
-        with Detector(self.index, self.settings.config, self.spider) as detector:
+        config, crawl = self.settings.config, self.settings.crawl
+        with Detector(self.index, config, self.spider, crawl=crawl) as detector:
             with ExitStack() as opened:
                 write: Write = bool  # writes nothing
                 if output := self.output:

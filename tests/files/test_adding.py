@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,6 @@ from tests.support.commands import run
 from tests.support.crawling import ROOT, bounds, wait_until
 from tests.support.pages import edited, text
 
-KILLING = Path(__file__).parent / "killing"
 html = "<html><body><h1>t</h1><p>{}</p></body></html>".format
 CONTENTS = [text(1), text(2), text(1), edited(2, 2), text(3)]
 PAGES = [(f"http://a/{number}", html(content)) for number, content in enumerate(CONTENTS, 1)]
@@ -171,6 +171,23 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     how: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.Popen(command, env=environment, start_new_session=True, **how)
+
+
+@pytest.mark.slow
+def test_commands_at_the_same_time_keep_each_text_once(tmp_path: Path) -> None:
+    commands = []
+    for part in "ab":
+        formats.jsonl(
+            feed := tmp_path / f"{part}.jsonl",
+            [(f"http://{part}/{n}", html(text(n))) for n in range(90)],
+        )
+        settings = ("-s", "DEDUP_SCOPE=global", "-s", "DEDUP_CRAWL=all")
+        commands.append(start(feed, "--index", tmp_path / "x.db", *settings))
+    told = "".join("".join(command.communicate(timeout=60)) for command in commands)
+    assert "kept twice" not in told
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        kept = Counter(row.verdict.kept for row in index.rows())
+    assert kept == {True: 90, False: 90}, told
 
 
 @pytest.mark.slow
