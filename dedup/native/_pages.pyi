@@ -7,7 +7,7 @@ _Array = NDArray[Any]
 _Bits = Mapping[str, int]
 _Describe = Callable[[int], list[tuple[int, tuple[int, ...]]]]
 _Segment = Callable[[str], Iterable[str]]
-_Step = Callable[[str, str, str], str]
+_Step = Callable[..., str]
 
 def __getattr__(name: str) -> int: ...  # members of enumerations
 def take_characters(describe: _Describe, prepare: Callable[[str], str]) -> None: ...
@@ -26,7 +26,9 @@ class Walk:
     links: list[str]
     alternates: list[tuple[str, str]]
     told: list[str]
-    places: list[tuple[str, str, bool]]
+    places: list[str]
+    asides: list[bool]
+    said: str
     def __init__(self, root: Any, *, step: _Step | None = None, has_controls: bool = True) -> None: ...
 
 def rough_words(text: str) -> float: ...

@@ -277,19 +277,18 @@ cdef class Walk:
     cdef _Scratch scratch
     cdef bint has_controls
     cdef size_t used[2]  # of the buffers TEXT and FALLBACKS
-    cdef size_t regions, line_at
+    cdef size_t regions, line_at, said_used
     cdef dict names
-    cdef Py_ssize_t open  # how many elements are around the next line, in a buffer
-    cdef list steps  # for each of the first of these its part of a place, None where nobody has asked
+    cdef list steps  # for each element around the next line its part of a place, None where nobody has asked
     cdef object step
-    cdef readonly list tags, depths, links, alternates, told, places
-    cdef readonly str title, canonical, language, text, main, aside, fallbacks
+    cdef readonly list tags, depths, links, alternates, told, places, asides
+    cdef readonly str title, canonical, language, text, main, aside, fallbacks, said
 
     def __cinit__(self, etree._Element root, *, step=None, bint has_controls=True):
         cdef tree.xmlNode* top = NULL if root is None else root._c_node
         self.scratch, self.has_controls, self.step, self.names = _scratch(), has_controls, step, {}
         self.tags, self.depths, self.links, self.alternates, self.told = [], [], [], [], []
-        self.places, self.steps = [], []
+        self.places, self.asides, self.steps = [], [], []
         self.title = self.canonical = self.language = ""
         for number in (TEXT, FALLBACKS, STACK):
             self.scratch.room(number, 4096, 1)
@@ -299,12 +298,12 @@ cdef class Walk:
                 self.language = self.language or _attribute(top, b"lang") or ""
                 self.walk(top)
                 self.steps.clear()
-                self.open = 0
             top = _next_root(top)
         if len(_places) > MOST_PLACES:
             _places.clear()
         self.text = _decoded(self.scratch.data[TEXT], self.used[TEXT])
         self.fallbacks = _decoded(self.scratch.data[FALLBACKS], self.used[FALLBACKS])
+        self.said = _decoded(self.scratch.data[LINES], self.said_used - 1) if self.places else ""
         self.aside = None if has_controls else self.parts(True)
         self.main = self.parts(False) if has_controls and self.regions else None
         _give_back(self.scratch)
@@ -381,7 +380,7 @@ cdef class Walk:
                     region[2 * self.regions], region[2 * self.regions + 1] = aside_start, self.used[TEXT]
                     self.regions += 1
                 if node == top:
-                    return self.end_line(stack[depth].state)
+                    return 0 if self.step is None else self.end_line(stack[depth].state)
                 if stack[depth].state != HIDDEN and not stack[depth].bits & INLINE:
                     self.part(NULL, NULL, stack[depth].bits, stack[depth].state, stack[depth].state)
                 child = node.next
@@ -431,12 +430,11 @@ cdef class Walk:
         if self.step is not None and state != FALLBACK:
             self.end_line(around)
             if node != NULL:
-                block = <Block*>self.scratch.room(OPEN, self.open + 1, sizeof(Block)) + self.open
+                block = <Block*>self.scratch.room(OPEN, len(self.steps) + 1, sizeof(Block)) + len(self.steps)
                 block.node, block.tag = node, tag
-                self.open += 1
+                self.steps.append(None)
             else:
-                self.open -= 1
-                del self.steps[self.open:]
+                self.steps.pop()
         return 0
 
     cdef int end_line(self, int state) except -1:
@@ -444,16 +442,13 @@ cdef class Walk:
         cdef Py_ssize_t number
         cdef uint8_t* out
         cdef size_t used
-        if self.step is None:
-            return 0
-        out = <uint8_t*>self.scratch.room(LINES, self.used[TEXT] - self.line_at, 1)
+        out = <uint8_t*>self.scratch.room(LINES, self.said_used + self.used[TEXT] - self.line_at, 1) + self.said_used
         used = _squeezed(<uint8_t*>self.scratch.data[TEXT] + self.line_at, self.used[TEXT] - self.line_at, out)
         self.line_at = self.used[TEXT]
         if not used:
             return 0
-        while len(self.steps) < self.open:
-            self.steps.append(None)
-        for number in range(max(0, self.open - STEPS), self.open):
+        out[used], self.said_used = 10, self.said_used + used + 1
+        for number in range(max(0, len(self.steps) - STEPS), len(self.steps)):
             if self.steps[number] is None:
                 block = <Block*>self.scratch.data[OPEN] + number
                 around = <object>block.tag
@@ -462,13 +457,13 @@ cdef class Walk:
                     around = (around, _attribute(block.node, b"class") or "",
                               _attribute(block.node, b"id") or "", None)
                 if (step := _places.get(around)) is None:
-                    names = (around, "", "") if block.node.properties == NULL else around[:3]
-                    step = _places[around] = self.step(*names)
+                    step = _places[around] = self.step(*(around[:3] if block.node.properties != NULL else (around,)))
                 self.steps[number] = step
         around = tuple(self.steps[-STEPS:])
         if (place := _places.get(around)) is None:
             place = _places[around] = ">".join(around)
-        self.places.append((place, _decoded(<char*>out, used), state == ASIDE))
+        self.places.append(place)
+        self.asides.append(state == ASIDE)
         return 0
 
     cdef str parts(self, bint is_aside):

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
 from html import unescape
+from itertools import compress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -245,6 +245,9 @@ _SEPARATOR = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
 _MARKUP = re.compile(r"<(script|style)\b(?:[^<]|<(?!/\1))*+|<[^<>]*+>", re.IGNORECASE)
 
 
+Placed = tuple[tuple[str, ...], bytes, str]
+
+
 class Reading(NamedTuple):
     """What a walk over a tree reads, with the names of `dedup.reading.page.Page`."""
 
@@ -258,8 +261,8 @@ class Reading(NamedTuple):
     links: tuple[str, ...]
     alternates: tuple[tuple[str, str], ...] = ()  # the language and the address of each
     told: tuple[str, ...] = ()  # what pictures say in 40 characters or more
-    # Where asked for, of each visible line its place, its text, and whether it is aside.
-    placed: tuple[tuple[str, str, bool], ...] = ()
+    # Where asked for, the place of each visible line, whether it is aside, and all lines.
+    placed: Placed = ((), b"", "")
 
 
 def reading_of(root: Any, *, with_places: bool = False) -> Reading:
@@ -273,8 +276,10 @@ def reading_of(root: Any, *, with_places: bool = False) -> Reading:
     text, inside = _shown(walk, root)
     if rough_words(walk.fallbacks) >= MIN_FALLBACK_WORDS and rough_words(text) >= MIN_SHOWN_WORDS:
         text = f"{text}\n{lines(walk.fallbacks)}"
-    lists: Any = walk.tags, walk.depths, walk.links, walk.alternates, walk.told, walk.places
-    return Reading(text, inside, walk.title, walk.canonical, walk.language, *map(tuple, lists))
+    lists: Any = walk.tags, walk.depths, walk.links, walk.alternates, walk.told
+    placed = tuple(walk.places), bytes(walk.asides), walk.said
+    told = text, inside, walk.title, walk.canonical, walk.language
+    return Reading._make((*told, *map(tuple, lists), placed))
 
 
 def _shown(walk: native.Walk, root: Any) -> tuple[str, int | None]:
@@ -307,22 +312,27 @@ def all_roots(root: Any) -> list[Any]:
     return [root] if root.getparent() is not None else [root, *root.itersiblings("*")]
 
 
-def places_of(placed: Sequence[tuple[str, str, bool]], text: str) -> tuple[str, ...]:
+def places_of(placed: Placed, text: str) -> tuple[str, ...]:
     """Return the place of each line of *text*, given those of `Reading.placed`.
 
     A place is the names of the innermost three elements around the line that are no parts of it, with
     their classes and ids as far as no digit is in them, but for those of ``html`` and ``body``, which
     name the kind of page, as "body>div#a>p.b"; "" where it is not known.
     """
-    if "\n".join(map(itemgetter(1), placed)) == text:  # as of most pages: nothing was left out
-        return tuple(map(itemgetter(0), placed))
+    places, asides, said = placed
+    if said == text:  # as of most pages: nothing was left out, or what is aside
+        return places
+    shown, inner = said.split("\n"), [not one for one in asides]
+    if "\n".join(compress(shown, inner)) == text:
+        return tuple(compress(places, inner))
     known: defaultdict[str, deque[str]] = defaultdict(deque)
-    for place, line, _ in sorted(placed, key=itemgetter(2)):  # what is aside comes last, if at all
+    # What is aside comes last.
+    for _, place, line in sorted(zip(asides, places, shown, strict=True), key=itemgetter(0)):
         known[line].append(place)
     return tuple(known[line].popleft() if known.get(line) else "" for line in text.split("\n"))
 
 
-def step_of(tag: str, classes: str, name: str) -> str:
+def step_of(tag: str, classes: str = "", name: str = "") -> str:
     """Return the part of a place that an element is, given its *tag*, *classes* and id."""
     if tag in ("html", "body"):
         return tag

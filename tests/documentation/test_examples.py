@@ -232,5 +232,4 @@ def test_every_public_name_is_in_the_python_reference() -> None:
     text = (REFERENCE / "python.md").read_text("utf-8")
     assert set(dedup.__all__) <= set(re.findall(r":: dedup\.(\w+)$", text, re.MULTILINE))
     assert all(hasattr(dedup, name) for name in dedup.__all__)
-    named = re.findall(r":: dedup\.plugin\.(\w+)$", text, re.MULTILINE)
-    assert sorted(named) == sorted(plugin.__all__)
+    assert sorted(re.findall(r":: dedup\.plugin\.(\w+)$", text, re.MULTILINE)) == sorted(plugin.__all__)

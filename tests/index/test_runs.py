@@ -120,8 +120,7 @@ def test_a_run_has_lost_what_is_in_files_not_stored(index: Index, stored: tuple[
         index.runs.note_stored(run, 1, [rows[n] for n in stored])
     index.runs.end(run, "died")
     kept = {rows[n] for n in stored} | {number(before)}
-    confirmed = {row.id for row in index.rows(run.id) if row.outcome is Outcome.CONFIRMED}
-    assert confirmed == kept
+    assert {row.id for row in index.rows(run.id) if row.outcome is Outcome.CONFIRMED} == kept
     assert index.runs.lost(run.id) == 3 - len(stored)
     assert {row.outcome for row in index.rows() if row.sighting.run != run.id} == {Outcome.CONFIRMED}
 

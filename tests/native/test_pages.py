@@ -20,7 +20,7 @@ from dedup.reading.markup import BOILERPLATE, CONTROLS, DOCUMENTS, INLINE, INVIS
 from dedup.reading.tokens import tokens
 from tests.laws.test_pages import MARKUP, texts
 from tests.oracle.prints import kind_of, print_of, token_lines
-from tests.oracle.walk import Walk
+from tests.oracle.walk import Walk, check_places
 from tests.support.budget import examples
 
 SPACES = [chr(code) for code in range(sys.maxunicode) if chr(code).isspace()]
@@ -124,7 +124,9 @@ def built(node: Any, parent: Any) -> None:
 
 
 def check_walk(root: Any) -> None:
-    assert reading_of(root, with_places=True) == Walk(root).reading()
+    found = reading_of(root, with_places=True)
+    assert found == Walk(root).reading()
+    check_places(found)
 
 
 @given(st.lists(nodes, max_size=6), st.sampled_from(["html", "nav", "article", "svg", "p"]), ATTRIBUTES)
@@ -202,8 +204,7 @@ def shown(text: str) -> Any:
 @example("\ud800 \xe2\x80 \u2028\u2009’ \u3000語")
 def test_white_space_is_single_spaces(text: str) -> None:
     assert _pages.spaced(text) == " ".join(text.split()).encode("utf-8", "surrogatepass")
-    lines = [line for _, line, _ in reading_of(shown(text), with_places=True).placed]
-    assert lines == [line for _, line, _ in Walk(shown(text)).reading().placed]
+    check_walk(shown(text))
 
 
 def test_a_dictionary_may_make_more_of_a_text() -> None:

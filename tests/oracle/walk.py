@@ -23,6 +23,17 @@ _WRAPPED = re.compile(
 )
 
 
+def check_places(found: Reading) -> None:
+    """Each line has the place of such a line of the page, of several that which is not aside."""
+    places, asides, said = found.placed
+    for text in (found.text, said[::2]):
+        left = sorted(zip(asides, said.split("\n"), places, strict=False), key=lambda one: one[0])
+        for line, place in zip(text.split("\n"), markup.places_of(found.placed, text), strict=False):
+            one = next((one for one in left if one[1] == line), (0, "", ""))
+            assert place == one[2]
+            left = [other for other in left if other is not one]
+
+
 class Walk:
     """One walk over the tree under *root*; without *has_controls* what is in `markup.CONTROLS` is hidden."""
 
@@ -71,14 +82,12 @@ class Walk:
         return text
 
     def reading(self) -> Reading:
-        placed = [
-            (place, line, any(part.start <= at < part.stop for part in self._aside))
-            for place, line, at in self.placed
-        ]
-        lists: Any = self.tags, self.depths, self.links, self.alternates, self.told, placed
+        places, lines, at = zip(*self.placed, strict=True) if self.placed else ((), (), ())
+        asides = (any(part.start <= begin < part.stop for part in self._aside) for begin in at)
+        lists: Any = self.tags, self.depths, self.links, self.alternates, self.told
         text = self.text()  # which tells what is inside
         told: Any = self.title, self.canonical_link, self.language, *map(tuple, lists)
-        return Reading(text, self.inside, *told)
+        return Reading._make((text, self.inside, *told, (places, bytes(asides), "\n".join(lines))))
 
     def _aside_text(self) -> str:
         return _lines(_BREAK.join("".join(self._chunks[part]) for part in self._aside))

@@ -358,14 +358,12 @@ def test_what_a_full_disk_did_not_take_is_delivered_by_the_next_crawl(tmp_path: 
 def test_a_feed_that_cannot_be_opened_has_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     feeds = {str(tmp_path / "file" / "items.jsonl"): {"format": "jsonlines"}}
-    lost = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": feeds}, listed(*FOUR))
-    assert lost.dedup()["lost_in_feeds"] == 4
+    assert crawl(tmp_path, ITEMS, {**DROP, "FEEDS": feeds}, listed(*FOUR)).dedup()["lost_in_feeds"] == 4
     assert len(crawl(tmp_path, ITEMS, DROP, listed(*FOUR)).items) == 3
 
 
 def test_a_project_without_feeds_counts_on_its_pipelines(tmp_path: Path) -> None:
-    first = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": {}}, listed(*FOUR))
-    assert "lost_in_feeds" not in first.dedup()
+    assert "lost_in_feeds" not in crawl(tmp_path, ITEMS, {**DROP, "FEEDS": {}}, listed(*FOUR)).dedup()
     assert crawl(tmp_path, ITEMS, DROP, listed(*FOUR)).items == []
 
 

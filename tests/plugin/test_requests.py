@@ -150,8 +150,7 @@ def test_it_is_a_list_whatever_ends_the_process(steps: list[tuple[str, int]]) ->
                 found.add(str(why), f"u{number}")
                 model.setdefault(str(why), []).append(f"u{number}")
             elif step == "take":
-                taken = [one.url for one in found.take(str(why), 2)]
-                assert taken == model.get(str(why), [])[:2]
+                assert [one.url for one in found.take(str(why), 2)] == model.get(str(why), [])[:2]
                 model[str(why)] = model.get(str(why), [])[2:]
             else:
                 if step == "close":
