@@ -149,7 +149,6 @@ class _Host:
     passed: list[_Dropped] = field(default_factory=list)  # they wait no more
     dropped: int = 0
     has_left_out: bool = False
-    given_back: set[Gap] = field(default_factory=set)  # left out of what was given back
 
     def kind_of(self, language: str, structure: int) -> _Kind:
         """Return the kind of a page, which is one more of it."""
@@ -164,8 +163,12 @@ class _Host:
         return kind
 
     def seen(self, gaps: GapSet) -> int:
-        """Return on how many pages earlier crawls saw each of *gaps* move, 0 where one has stayed."""
-        found = (self.known.get(gap, Evidence()).pages for gap in gaps)
+        """Return on how many pages each of *gaps* has moved by now, 0 unless earlier crawls knew all.
+
+        One that has stayed has not moved.
+        """
+        evidence = self.noise.evidence
+        found = (evidence.get(gap, Evidence()).pages if gap in self.known else (0, 0) for gap in gaps)
         return min((0 if stayed else moved for moved, stayed in found), default=0)
 
     def shown(self, gaps: Collection[Gap]) -> str:
@@ -203,7 +206,7 @@ class Probes:
         self._known = {site.host: site for site in found if site.scope == self._scope}
 
     def close(self) -> list[str]:
-        """End; return for each host what is left out by now, and what was in vain."""
+        """End; return for each host what is left out by now."""
         for task in self._tasks:
             task.cancel()
         for host in self._hosts.values():
@@ -216,9 +219,8 @@ class Probes:
         for host in self._hosts.values():
             left_out = "left out, as it changes by itself, "
             left_out += "" if host.has_left_out else "from the next crawl on, "
-            vain = "not seen to change, so pages without it were given back, "
-            for what, gaps in ((left_out, {*host.noise.acting}), (vain, host.given_back)):
-                told += [f"{what}on {printable(host.name)}: {host.shown(gaps)}"] * bool(gaps)
+            if host.noise.acting:
+                told.append(f"{left_out}on {printable(host.name)}: {host.shown(host.noise.acting)}")
         return told
 
     # Pages on their way
@@ -558,7 +560,6 @@ class Probes:
         host.waiting = [one for one in host.waiting if one.row not in rows]
         host.passed = [one for one in host.passed if one.row not in rows]
         self._note_waiting(host)
-        host.given_back.update(*(one.unaudited or one.gaps for one in back))
         if back:
             self._settler.give_back([*rows], [one.request for one in back if one.request])
 

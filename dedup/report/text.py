@@ -147,7 +147,8 @@ _OTHERS = {
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
-    "given_back": "kept to be safe, though dropped at first: what was left out may tell them apart",
+    "given_back": "came twice: dropped at first, then kept to be safe, as no second request has shown "
+    "that all that was left out of them changes by itself",
     "unaudited": "copies not checked for that before the crawl was stopped; the next delivers them",
     "not_recorded": "kept and not in the index: its server was away; the next crawl delivers them",
     "index_errors": "errors of the index, see above",
