@@ -365,12 +365,12 @@ class Known(Past):
     # What is gone
 
     def is_gone(self, canonical: Canonical) -> bool:
-        key = url_key(canonical.url)
-        if not (key and (found := answers(self.store, key).get(key))):
+        key, seen = url_key(canonical.url), f"p.scope = ? AND {_AT} AND {STANDS}"
+        if not key:
             return False
-        seen = f"p.scope = ? AND {_AT} AND {STANDS}"
+        answered = max(answers(self.store, key).get(key, ()), default=0)
         last = self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=1)
-        return all(max(found) > row.sighting.run for row in last)
+        return all(row.origin != canonical.id or answered > row.sighting.run for row in last)
 
     def is_back(self) -> bool:
         key, latest = self.sighting.url_key, self._latest

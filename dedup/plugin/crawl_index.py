@@ -25,7 +25,7 @@ from dedup.index import Index, Run
 from dedup.index.index import Detector, Draft, SQLiteIndex, open_index
 from dedup.model.address import address_of, is_address
 from dedup.model.errors import DedupError, IndexUnavailable, NoSuchRow, ServerAway, printable
-from dedup.model.verdict import Standing, Verdict
+from dedup.model.verdict import Reason, Standing, Verdict
 from dedup.plugin.addon import index_path
 from dedup.plugin.requests import once_more
 from dedup.plugin.server_thread import Answer, ServerThread
@@ -400,6 +400,20 @@ class Settler:
         elif not verdict.standing and verdict.repeats_another and len(self._of_earlier) < MOST_AGAIN:
             self._of_earlier.setdefault(verdict.canonical or 0, request)
 
+    def note_change(self, url: str, verdict: Verdict) -> None:
+        """Ask for what was dropped for the text that *url* shows no more."""
+
+        def noted(canonicals: list[int] | None) -> None:
+            self._ask_for_copies(canonicals or (), "the address of what it repeats shows another page")
+
+        if self._of_earlier and verdict.reason is not Reason.UNCHANGED:
+            self._index.do(lambda at: [row.id for row in at.index.history(url)], noted)
+
+    def _ask_for_copies(self, canonicals: Iterable[int], why: str) -> None:
+        for canonical in canonicals:
+            if copy := self._of_earlier.pop(canonical, None):
+                self.again(copy, why)
+
     def note_gone(self, url: str, status: int) -> None:
         """Note that a page may be gone: its address *url* has answered *status*, or led there.
 
@@ -407,9 +421,7 @@ class Settler:
         """
 
         def noted(canonicals: list[int] | None) -> None:
-            for canonical in canonicals or ():
-                if copy := self._of_earlier.pop(canonical, None):
-                    self.again(copy, "the address of the page that it repeats is gone")
+            self._ask_for_copies(canonicals or (), "the address of the page that it repeats is gone")
 
         if not self._settings.is_dry:
             self._index.do(lambda at: at.index.runs.note_gone(at.run, url, status), noted)

@@ -440,6 +440,7 @@ class Judge:
         if verdict.represents:
             self.counts.add("canonical_not_met")
         self.counts.judged(verdict)
+        self.settler.note_change(sighting.url, verdict)
 
     def visit(self, host: str) -> None:
         if self.index.detector is None or host in self._hosts:

@@ -32,7 +32,8 @@ class Past(Protocol):
     them when it was last dropped as a copy, and of what.
     *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
     somebody says it is no copy of: it is never dropped for those, whatever its text or past say.
-    *is_gone* tells whether the address of a canonical is gone, *is_back* whether that of the page was.
+    *is_gone* tells whether the address of a canonical is gone, or showed another page at last, *is_back*
+    whether that of the page was gone.
     *flip* gives, if it shows again what one of its last visits showed, the first row that did, the
     canonical that was last delivered, and whether the last visit showed it too.
     """

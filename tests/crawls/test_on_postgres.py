@@ -17,7 +17,7 @@ OF_FILES = (
     "test_copies_are_dropped_counted_and_explained",
     "test_what_stops_a_crawl_is_a_sentence",
     "test_an_index_that_fails_on_the_way_loses_no_page",
-    "test_the_report_escapes_what_pages_say",
+    "test_the_report_escapes_what_pages_say_and_tells_edits_before_counters",
     # A server keeps no texts that nobody has asked for.
     "test_the_summary_says_what_copies_lose",
     "test_stats_tell_sizes_and_times",
