@@ -110,7 +110,10 @@ def _show_rows(again: why.Again, rows: list[Row], own: Row | None) -> None:
 
     def said(row: Row) -> str:
         state = f", {row.outcome}" * (row.outcome != "confirmed")
-        return f"{row.verdict.reason}{state}. {again.decided(row)}"
+        told, kept = again.decided(row), why.repeated(row)
+        if kept and row != own:  # its own says more of that
+            told = told.replace("a page that was kept", _named(again.index.row(kept)))
+        return f"{row.verdict.reason}{state}. {told}"
 
     if own:
         _show_row(again, own, said(own))
@@ -224,11 +227,13 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
 def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> bool:
     """Print the pages kept before its *own* row that are like *page*; return whether there are any.
 
-    Copies come first, then the page of which it is a view, then those beside which it loses least.
+    Copies come first, then the page of which it is a view, also a later one, then those beside which it
+    loses least.
     """
     told, found = [], _candidates(again, page, own)
     judge = again.beside(own) if own else lambda row: rule.match(again.print_of(row), page, again.config)
-    for is_other, _, row in [one for one in found if not own or one[2].id < own.id][:_COMPARED]:
+    before = [one for one in found if not own or one[2].id < own.id or not one[0]]
+    for is_other, _, row in before[:_COMPARED]:
         how, texts = judge(row), again.compared(row, own) if own else None
         lost = texts.lost if texts and not texts.is_cut else how.lost or 0
         is_like = how.is_duplicate or how.similarity >= rule.MIN_SIMILARITY
@@ -251,7 +256,7 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> bool:
         _show_change(again, "beside", like[0][5], own)
         if like[0][1] > like[0][2]:  # no copy, but a view
             click.echo(f"  If it is a copy all the same: {_HOW_TO_DROP}.")
-    later = [row for *_, row in found if own and row.id > own.id]
+    later = [row for is_other, _, row in found if own and row.id > own.id and is_other]
     alike = rule.are_alike(page, [row.sighting.fingerprint.sketch for row in later])
     if urls := [_url(row) for row, is_alike in zip(later, alike, strict=True) if is_alike]:
         more = f" and {len(urls) - 3:,} more" * (len(urls) > 3)

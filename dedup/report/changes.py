@@ -87,7 +87,7 @@ class Changes:
             told["changed"] += f" (of them {', '.join(notes)})"
         partial = " (partial: the crawl did not end)" * self.is_partial
         since = datetime.fromtimestamp(self.since.started, UTC)
-        said = f"since {since:%d %b}: {', '.join(told.values())}"
+        said = f"since run {self.since.id}, {since:%d %b}: {', '.join(told.values())}"
         is_most = counts["changed"] >= max(_MANY, counts["unchanged"])
         return said + partial + _BESIDE * is_most
 

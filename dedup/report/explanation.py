@@ -35,7 +35,7 @@ WOULD_DROP = "let through"
 # Why a page is no copy of another one, by what was found, in a few words.
 _BRIEFLY = {
     rule.LOST: "loses over {allowed} words",
-    rule.MUCH: "loses much of its own words",
+    rule.MUCH: "loses over a third of its own",
     rule.SERIES: "of one series",
     rule.NEW_PAIRS: "says what is new",
     rule.NOT_ALIKE: "shares {alike:.2f}, {least:g} asked for",

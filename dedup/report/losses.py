@@ -121,7 +121,9 @@ class Place:
         """What that may mean, or what somebody has said of it."""
         if self.says:
             return f": {'tells pages apart' if self.says == DIFFERENT else 'ignored'}, as marked"
-        return (": these may be records" if self.records else "") + self.advice
+        some = len(self.records) < len(self.copies)
+        which = f"{len(self.records):,} of these" if some else "these"
+        return f": {which} may be records" * bool(self.records) + self.advice
 
     def urgency(self) -> tuple[bool | int, ...]:
         """Return what the order of places goes by; what many copies add alike is of a frame."""
