@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from posixpath import splitext
 from urllib.parse import urlsplit
 
 from dedup.model.hashes import digest
@@ -55,13 +56,16 @@ def valid(text: str) -> str:
 
 
 def begin_alike(one: str, other: str) -> bool:
-    """Return whether one of two keys of URLs is the other with something behind its path.
+    """Return whether one of two keys of URLs is the other with something behind its path, or its name.
 
     >>> begin_alike("a.example/7/print", "a.example/7?page=2"), begin_alike("a.ex/7", "a.ex/77")
     (True, False)
+    >>> begin_alike("a.example/7.html", "a.example/7_print.html")
+    True
     """
     short, long = sorted((one.partition("?")[0], other.partition("?")[0]), key=len)
-    return f"{long}/".startswith(f"{short}/")
+    begin = splitext(short)[0].rstrip("/")
+    return long.startswith(begin) and not long[len(begin) : len(begin) + 1].isalnum()
 
 
 def with_or_without_www(host: str) -> tuple[str, str]:

@@ -374,12 +374,15 @@ def _most_missing(page: Fingerprint, site: SiteContext, bound: float) -> float:
 def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> bool:
     """Return whether *page* shows what *kept* does in another frame, as a page for print does.
 
-    Their structure differs, but they share a title that few pages have, and each has most of what the
-    other has of its own.  No more than a copy may lose is on no page kept, *kept* has all pairs of words
-    of the page but common ones, and no numbers of other pages stand in the place of some.
+    Their structure differs, but few pages have the title of *page*, which is that of *kept* or names
+    nothing else, and each has most of what the other has of its own.  No more than a copy may lose is on
+    no page kept, *kept* has all pairs of words of the page but common ones, and no numbers of others
+    stand in the place of some.
     """
     title = title_of(page)
-    is_titled = title and title == title_of(kept) and site.seen(title)[0] <= VERSIONS
+    if not title or site.seen(title)[0] > VERSIONS:
+        return False
+    is_titled = title == title_of(kept) or not len(prints.other_names(kept.traits, page.traits))
     if not is_titled or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
         return False
     is_text = site.pages >= COMMON_PAGES and own_words(page, site) >= RECORD_WORDS

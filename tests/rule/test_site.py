@@ -362,6 +362,20 @@ def test_a_short_text_for_print_is_dropped_unless_it_adds_words(new: int, kept: 
     assert sum(kept_among([*texts(rng, 30), *shown], more, printed)) in kept
 
 
+@pytest.mark.parametrize(("adds", "kept"), [("", range(9)), ("<p>{}</p>", [20]), (" - {}", [20])])
+def test_a_text_for_print_is_dropped_though_its_title_says_so(adds: str, kept: Iterable[int]) -> None:
+    """If it is at an address like that of its page, and adds no words and its title no name."""
+    rng = Random(6)
+    said = [(words(rng, 3), f"<p>{words(rng, 150)}</p>") for _ in range(20)]
+    pages = [document(*one, n) for n, one in enumerate(texts(rng, 30))]
+    for n, (title, own) in enumerate(said):
+        name = words(rng, 3)
+        shown = f"{title} - print{adds.format(name) * adds.startswith(' ')}", f"{own}{adds.format(name)}"
+        pages += [replace(document(title, own, n), url=f"http://a.example/news/{n}.html")]
+        pages += [replace(printed(*shown, f"print/{n}"), url=f"http://a.example/news/{n}_print.html")]
+    assert sum(crawled(pages)[31::2]) in kept
+
+
 @pytest.mark.parametrize(
     ("shown", "more", "kept"), [(printed, "", 0), (printed, "{1}.5 euro", 20), (document, "ask {0}", 20)]
 )
