@@ -373,7 +373,7 @@ def test_a_copy_with_another_price_is_not_called_safe(path: Path, rule: FieldRul
     lines = printed(path, "report")
     assert lines[0].startswith("Records may have been merged: 1 copy differs in numbers, codes or")
     assert lines[1].endswith("The other 3: 1 loses nothing, 2 differ in other fields.")
-    assert "  1. field price: 85.0 for 80.0 (2 pages): these may be records" in lines
+    assert "  1. field price: 85.0 for 80.0 (2 pages): 1 of these may be records" in lines
     assert {"    price 85.0 for 80.0", "    price none for 80.0"} <= {*lines}
     said = "  differs  price 85.0 for 80.0", "  place    field price: 85.0 for 80.0: it may be a record"
     assert {*said} <= {*printed(path, "explain", "http://shop.example/3")}
