@@ -366,11 +366,11 @@ class Known(Past):
 
     def is_gone(self, canonical: Canonical) -> bool:
         key, seen = url_key(canonical.url), f"p.scope = ? AND {_AT} AND {STANDS}"
-        if not key:
-            return False
         answered = max(answers(self.store, key).get(key, ()), default=0)
-        last = self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=1)
-        return all(row.origin != canonical.id or answered > row.sighting.run for row in last)
+        last = [*self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=2)]
+        runs = [row.sighting.run for row in last]  # one run, where several items were made of a page
+        has_moved = any(row.origin != canonical.id for row in last[:1]) and len({*runs}) == len(runs)
+        return has_moved or answered > max(runs, default=0)
 
     def is_back(self) -> bool:
         key, latest = self.sighting.url_key, self._latest
