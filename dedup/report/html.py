@@ -41,7 +41,7 @@ def page_of(report: Report, *, token: str = "") -> str:
     html, css, js = ((assets / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
     entries, groups = entries_of(report), report.losses.groups[:MAX_PLACES]
-    marks = (one.mark for shown in (entries, *groups) for one in shown)
+    marks = [*(one.mark for one in entries), *(one.mark for group in groups for one in group)]
     here = {about(mark) for mark in marks if mark}
     return jinja.from_string(html).render(
         report=report,
