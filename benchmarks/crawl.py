@@ -97,6 +97,8 @@ def main(folder: Path, starts: tuple[str, ...], repeat: int, kinds: tuple[str, .
         rounds = [kind for turn in range(repeat) for kind in _rotated(chosen, turn)]
         for kind in track(rounds, "crawling", console=Console(stderr=True)):
             found[kind].append(child("benchmarks.crawl", str(folder), "--one", kind, *addresses))
+            if not found[kind][0]["stats"].get("item_scraped_count"):
+                raise click.ClickException(f"no page was read from {', '.join(addresses)}")
     report(found)
 
 

@@ -227,13 +227,13 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
 def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> bool:
     """Print the pages kept before its *own* row that are like *page*; return whether there are any.
 
-    Copies come first, then the page of which it is a view, also a later one, then those beside which it
-    loses least.
+    Copies come first, then the page of which it is a view, which may be a later one, then those beside
+    which it loses least.
     """
     told, found = [], _candidates(again, page, own)
     judge = again.beside(own) if own else lambda row: rule.match(again.print_of(row), page, again.config)
-    before = [one for one in found if not own or one[2].id < own.id or not one[0]]
-    for is_other, _, row in before[:_COMPARED]:
+    near = [one for one in found if not own or one[2].id < own.id or not one[0]]
+    for is_other, _, row in near[:_COMPARED]:
         how, texts = judge(row), again.compared(row, own) if own else None
         lost = texts.lost if texts and not texts.is_cut else how.lost or 0
         is_like = how.is_duplicate or how.similarity >= rule.MIN_SIMILARITY

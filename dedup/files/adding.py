@@ -95,25 +95,25 @@ def _files_in(folder: Path, found: Inputs) -> Iterator[str]:
 def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
     """Raise `DedupError` if the records of *inputs* cannot all be written to *output*.
 
-    They must be of one format and have the same header or schema.  *output* must be of this format by
-    its name, and must not be one of the input files or belong to the *index*.
+    They must be of one format and have the same header.  *output* must be of this format by its name,
+    or no page if it is a list, and must not be one of the input files or belong to the *index*.
     """
     feeds = inputs.feeds
     check_target(output, [*inputs.paths, *(Path(feed.name) for feed in feeds)], index)
     forms = sorted({feed.form for feed in feeds})
     if len(forms) != 1:
-        told = ", ".join(forms) or "no file of any"
-        raise DedupError(f"--output takes one format, and the input has {told}")
-    if format_of(output) not in ("", *forms):
-        raise DedupError(f"{output} must be of the input's format, {forms[0]}")
-    first, alike = feeds[0], feeds[0].likeness()
+        raise DedupError(f"--output takes one format, and the input has {', '.join(forms) or 'none'}")
+    is_list = not isinstance(first := feeds[0], (formats.Lines, WebArchive))
+    if format_of(output) not in ("", *([] if is_list else forms)):
+        what = "a list of names, such as kept.txt" if is_list else f"of the input's format, {forms[0]}"
+        raise DedupError(f"{output} must be {what}")
+    alike = first.likeness()
     if other := next((feed for feed in feeds if feed.likeness() != alike), None):
         told = "differ in their columns, or in being compressed: add them one by one"
         raise DedupError(f"{first.name} and {other.name} {told}")
 
 
-# A page, or what is wrong with the record, or None where it holds nothing to judge.
-# A record that is no page at all ends the work.
+# A page, or what is wrong with a record, or None for nothing; one that is no page at all ends the work.
 Result = tuple[Page, Sighting] | NoHtml | str | None
 
 

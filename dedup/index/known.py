@@ -364,7 +364,7 @@ class Known(Past):
 
     # What is gone
 
-    def is_gone(self, canonical: Canonical) -> bool:
+    def has_left(self, canonical: Canonical) -> bool:
         key, seen = url_key(canonical.url), f"p.scope = ? AND {_AT} AND {STANDS}"
         answered = max(answers(self.store, key).get(key, ()), default=0)
         last = [*self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=2)]

@@ -134,8 +134,8 @@ class Report:
         if not answer.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
         if self.colour == GREEN:
-            said = "Nothing is lost with the copies." if answer.told else "There are no new copies."
-            said = said if answer.copies else "There are no copies."
+            none = "There are no new copies." if answer.copies else "There are no copies."
+            said = "Nothing is lost with the copies." if answer.told else none
         elif self.colour == RED:
             copies = counted(len(losses.records), "copy differs", "copies differ")
             key = ", or name the key proposed below" * any(one.advice for one in losses.places)

@@ -164,14 +164,15 @@ class Losses:
 
         Places of which somebody has said something stand alone.
         """
-        found: list[list[Place]] = []
+        found: list[tuple[set[int], list[Place]]] = []
         for place in self.places:
-            within = (one for one in found if {*place.copies} <= {*one[0].copies} and not place.says)
+            copies = {*place.copies}
+            within = (group for others, group in found if copies <= others and not place.says)
             if group := next(within, None):
                 group.append(place)
             else:
-                found.append([place])
-        return found
+                found.append((copies, [place]))
+        return [group for _, group in found]
 
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""

@@ -32,8 +32,8 @@ class Past(Protocol):
     them when it was last dropped as a copy, and of what.
     *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
     somebody says it is no copy of: it is never dropped for those, whatever its text or past say.
-    *is_gone* tells whether the address of a canonical is gone, or showed another page at last, *is_back*
-    whether that of the page was gone.
+    *has_left* tells whether the address of a canonical is gone, or showed another page at last;
+    *is_back* whether that of the page was gone.
     *flip* gives, if it shows again what one of its last visits showed, the first row that did, the
     canonical that was last delivered, and whether the last visit showed it too.
     """
@@ -52,7 +52,7 @@ class Past(Protocol):
     def dropped(self) -> Iterable[tuple[Fingerprint, Canonical]]: ...
     def originals(self) -> Iterable[Canonical]: ...
     def is_stranger(self, canonical: Canonical, /) -> bool: ...
-    def is_gone(self, canonical: Canonical, /) -> bool: ...
+    def has_left(self, canonical: Canonical, /) -> bool: ...
     def is_back(self) -> bool: ...
     def flip(self) -> tuple[int, Canonical, bool] | None: ...
 
@@ -123,7 +123,7 @@ class _Case:
         drops = self.config.unchanged == "drop"
         for matched, canonical in self._matches():
             standing = self._standing(canonical)
-            if drops and not standing and self.past.is_gone(canonical):
+            if drops and not standing and self.past.has_left(canonical):
                 gone = gone or canonical
             elif standing or (drops and not self._is_news(matched, canonical)):
                 return self._verdict(matched, canonical, standing, kept=False)
@@ -282,7 +282,7 @@ class _Case:
         """Return whether a page that was a duplicate still is one by today's rule and pages."""
         if self.past.is_stranger(canonical) or not self._match(canonical).is_duplicate:
             return False
-        if self.config.unchanged == "drop" and not self.past.is_gone(canonical):
+        if self.config.unchanged == "drop" and not self.past.has_left(canonical):
             return True
         return self._standing(canonical) is not None
 

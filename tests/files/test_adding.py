@@ -74,7 +74,7 @@ def pages_in(path: Path) -> Any:
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_output_has_all_that_is_no_copy_as_it_was(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name, PAGES)
-    output = tmp_path / f"unique{name[5:]}"
+    output = tmp_path / f"unique{name[5:].removesuffix('.parquet')}"  # a list
     names = "seen kept dropped bad new near_duplicate exact_duplicate not_judged"
     assert counts(name, "--output", output, names=names) == [5, 3, 2, 0, 3, 1, 1, 0]
     expected = tmp_path / f"expected{name[5:]}"
@@ -330,7 +330,9 @@ def test_what_changes_at_each_load_is_named_by_hand(tmp_path: Path) -> None:
     [
         (["a.jsonl", "pages"], "out", "--output takes one format, and the input has html, jsonl"),
         (["a.jsonl"], "out.csv", "must be of the input's format, jsonl"),
-        (["pages"], "new.jsonl", "must be of the input's format, html"),
+        (["pages"], "new.jsonl", "must be a list of names, such as kept.txt"),
+        (["pages"], "new.html", "must be a list of names, such as kept.txt"),
+        (["a.parquet"], "new.parquet", "must be a list of names, such as kept.txt"),
         (["a.jsonl"], "full", "cannot be written: Is a directory"),
         (["a.jsonl"], "none/out.jsonl", "cannot be written: No such file"),
         (["a.csv", "b.csv"], "out.csv", "differ in their columns"),
@@ -342,6 +344,7 @@ def test_an_output_not_fitting(tmp_path: Path, files: list[str], output: str, me
     formats.html(tmp_path / "pages", PAGES)
     formats.html(tmp_path / "full", PAGES)
     formats.csv_rows(tmp_path / "a.csv", PAGES)
+    formats.parquet(tmp_path / "a.parquet", PAGES)
     formats.warc(tmp_path / "a.warc", PAGES)
     formats.warc(tmp_path / "b.warc.gz", PAGES)
     (tmp_path / "b.csv").write_text("url,html\n")

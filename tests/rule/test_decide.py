@@ -36,7 +36,7 @@ def standing(row: int, **about: Any) -> Standing:
 def past_of(**known: Any) -> Any:
     """Return a past of which only that is *known*."""
     plain = {"versions": (), "again": None, "is_restored": False, "site": lambda: NO_SITE}
-    asked = "rivals dropped originals is_own_address is_stranger is_gone is_back flip".split()
+    asked = "rivals dropped originals is_own_address is_stranger has_left is_back flip".split()
     return SimpleNamespace(**dict.fromkeys(asked, lambda *_: ()) | plain | known)
 
 
