@@ -295,10 +295,13 @@ class Left(NamedTuple):
 
 
 class Gaps:
-    """Some gaps, by their places; if one *tries* them, also those in a line that is left out."""
+    """Some gaps, by their places; if one *tries* them, also those in a line that is left out.
 
-    def __init__(self, gaps: Collection[Gap], *, tries: bool = False) -> None:
-        self._tries = tries
+    *with_labels* leaves out what names a gap as well, where nothing else is left of a line.
+    """
+
+    def __init__(self, gaps: Collection[Gap], *, tries: bool = False, with_labels: bool = False) -> None:
+        self._tries, self._with_labels = tries, with_labels
         self._lines: dict[tuple[str, str], Gap] = {}
         self._inside: defaultdict[str, list[Gap]] = defaultdict(list)
         self._places = {gap.place for gap in gaps}
@@ -318,6 +321,9 @@ class Gaps:
                 gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
                 if not gap or self._tries:
                     rest, found = _without(text, self._inside[place], are_all=self._tries)
+                if self._with_labels and found:
+                    beside = {word for one in found for word in (*one.before, *one.after)}
+                    rest = "" if beside.issuperset(_words(rest)) else rest
                 for one in found | {gap} if gap else found:
                     out[one].append(text)
             left.append("" if gap else rest)
@@ -748,11 +754,17 @@ class MarkedPlaces:
     """The places that *exceptions* tell of; raises `ConfigError` for a bad one."""
 
     def __init__(self, exceptions: Exceptions) -> None:
-        found: defaultdict[str, tuple[list[Gap], list[Gap]]] = defaultdict(lambda: ([], []))
-        for site, place, says in exceptions.places:
-            found[site][says == DIFFERENT].extend(gaps_named(place))
+        # Gaps that tell apart, by what a layout does not change: the mark, and the gap without its path.
+        apart = defaultdict[str, dict[Gap, tuple[str, Gap]]](dict)
+        ignored = defaultdict[str, list[Gap]](list)
+        for site, name, says in exceptions.places:
+            gaps = gaps_named(name)
+            ignored[site] += gaps if says != DIFFERENT else []
+            apart[site] |= {gap: (name, gap._replace(place="")) for gap in gaps if says == DIFFERENT}
+        self._apart = apart
         self._hosts = {
-            site: (Gaps(apart, tries=True), Gaps(ignored)) for site, (ignored, apart) in found.items()
+            site: (Gaps(apart[site], tries=True), Gaps(ignored[site], with_labels=True))
+            for site in {*ignored}
         }
 
     def __contains__(self, host: object) -> bool:
@@ -772,10 +784,11 @@ class MarkedPlaces:
         if len(masked.text) < (1 - _MOST_SHARE) * len(page.text):
             masked = whole
         if out := apart.leave_out(lines_of(whole)).out:
-            told = [
-                (gap, here if gap.is_line else [*map(gap.said, here)])
-                for gap, here in sorted(out.items())
-            ]
+            names = self._apart[host]
+            told = sorted(
+                (*names[gap], here if gap.is_line else [*map(gap.said, here)])
+                for gap, here in out.items()
+            )
             variant = f"{MARKED}{page.variant}{MARKED}{digest(json.dumps(told).encode()).hex()}"
             masked = replace(masked, variant=variant)
         return replace(masked, places=masked.places if page.places else ())

@@ -1,6 +1,7 @@
 """What moves between two answers of one address, as lines of places, and what is left of a page."""
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -9,9 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import Page
+from dedup.model.marks import Exceptions, Said
 from dedup.prints.fingerprinter import sentences_digest
 from dedup.reading import noise
-from dedup.reading.noise import Evidence, Gap, Gaps, Noise, SiteLists, lines_of, places_shown
+from dedup.reading.noise import (
+    Evidence,
+    Gap,
+    Gaps,
+    MarkedPlaces,
+    Noise,
+    SiteLists,
+    lines_of,
+    places_shown,
+)
 from tests.support.pages import text
 
 FRAME = "<h1>The site</h1><p>Words that stand on each of its pages, so many that it is a text.</p>"
@@ -187,6 +198,27 @@ def test_what_stays_for_a_while_is_no_value_where_it_moves_later() -> None:
     noise = learned(["It is 7"] * 4, ["It is 7"] * 4)
     learned(["It is 7"] * 4, map("It is {}".format, range(8, 12)), noise)
     assert left(noise, "It is 9") == "It is"
+
+
+def test_a_mark_tells_the_same_in_each_layout() -> None:
+    """A page for print says it at another place."""
+    gaps = [Gap(f"{path}>dd", heading="Day") for path in ("dl", "main>dl")]
+    said = Exceptions.of([Said("", "", "different", "a", noise.place_name(gaps))])
+
+    def variant(path: str, day: str) -> str:
+        made = Page.from_text(f"Day\n{day}", url="http://a/")
+        made = replace(made, places=(f"{path}>dt", f"{path}>dd"))
+        return MarkedPlaces(said).obeyed(made).variant
+
+    assert "" != variant("dl", "Monday") == variant("main>dl", "Monday") != variant("dl", "Friday")
+
+
+def test_what_does_not_matter_is_left_out_with_its_label() -> None:
+    gap = Gap("text", ("Printed", "on"), ("$", "$"))
+    said = Exceptions.of([Said("", "", "copy", "a", noise.place_name([gap]))])
+    texts = ("A tide table", "Printed on 1 May", "Not printed on 2 May")
+    made = Page.from_text("\n".join(texts), url="http://a/")
+    assert MarkedPlaces(said).obeyed(made).text.split("\n")[:2] == [texts[0], texts[2]]
 
 
 def test_evidence_lasts_for_some_crawls() -> None:
