@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
@@ -422,8 +422,8 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
         lines |= {at} if is_line else set()
     if 2 * sum(len(first[at].text) for at in lines) > sum(len(line.text) for line in first):
         return set()
-    found |= {_line_gap(first, at, moved) for at in lines}
-    found |= {_line_gap(second, at, also) for at in also - {at for _, at in pairs}}
+    found |= {line_gap(first, at, moved) for at in lines}
+    found |= {line_gap(second, at, also) for at in also - {at for _, at in pairs}}
     return {gap for gap in found if gap.place and gap.is_possible}
 
 
@@ -487,7 +487,7 @@ def _named(words: list[str]) -> list[str]:
     return list(takewhile(lambda word: not word[0].isdigit(), words))
 
 
-def _line_gap(lines: Sequence[Line], at: int, moved: Collection[int]) -> Gap:
+def line_gap(lines: Sequence[Line], at: int, moved: Container[int]) -> Gap:
     """Return the gap of the whole line *at*, named by the nearest line before it that stays."""
     place = lines[at].place
     near = (n for n in range(at - 1, 0, -1) if n not in moved and lines[n].place != place)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, chain, groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
@@ -50,6 +50,11 @@ class Span(NamedTuple):
     text: str
     of: str
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the copy alone has it, and it is more than signs."""
+        return self.of == COPY and re.search(r"\w", self.text) is not None
+
 
 MarkedLine = tuple[Span, ...]
 
@@ -60,19 +65,19 @@ class Compared:
 
     A number among the *lines* is how many equal words are left out there.  *is_cut* says that only
     beginnings are compared.  *lost* is how many words the copy alone has, of *words* in it: an address
-    that is lost counts as one.
+    that is lost counts as one; *losing* are the lines with them, whole, by their numbers in the copy.
     """
 
     lines: tuple[MarkedLine | int, ...]
     is_cut: bool
     lost: int = 0
     words: int = 0
+    losing: Mapping[int, MarkedLine] = field(default_factory=dict)
 
     @property
     def lost_parts(self) -> list[str]:
         """The parts that the copy alone has, those of signs alone left out."""
-        spans = (span for line in self.lines if not isinstance(line, int) for span in line)
-        return [span.text.strip() for span in spans if span.of == COPY and re.search(r"\w", span.text)]
+        return [span.text.strip() for line in self.losing.values() for span in line if span.is_lost]
 
     @property
     def told(self) -> str:
@@ -95,7 +100,10 @@ def compared(kept: str, copy: str, *whole: str) -> Compared:
     lines = list(_marked_lines(_without_moved(pieces_of(kept, copy), known)))
     parts = (part for line in lines for of, part in _joined(line) if of == COPY)
     lost = sum(words_in(tokens(ADDRESS.sub(" address ", part))) for part in parts)
-    return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)))
+    shown = [tuple(_visible(line)) for line in lines]
+    at = accumulate(sum(unit.count("\n") for of, unit in line if of != KEPT) for line in lines)
+    losing = {n: line for n, line in zip(at, shown, strict=True) if any(span.is_lost for span in line)}
+    return Compared(tuple(_shown(shown)), is_cut, lost, words_in(tokens(copy)), losing)
 
 
 def pieces_of(kept: str, copy: str) -> Pieces:
@@ -136,13 +144,22 @@ def _lines(parts: Sequence[tuple[_T, str]]) -> Iterator[list[tuple[_T, str]]]:
 
 
 def _marked_lines(parts: Pieces) -> Iterator[Pieces]:
-    """Yield the lines of *parts*; what replaces as many lines as it has stands in these, one in each."""
-    numbers, last, before = list[int](), 0, -1
+    """Yield the lines of *parts*; what replaces as many lines as it has stands in these, one in each.
+
+    So do those at the end of a change in a line that goes on.
+    """
+    numbers, last, before = list[int](), 0, list[int]()
     for of, group in groupby(parts, key=itemgetter(0)):
         breaks = [*accumulate(int("\n" in unit) for _, unit in group)]
-        last -= before if of == COPY and before == breaks[-1] else 0
+        if of == COPY and before:
+            more = breaks[-1] - before[-1]
+            goes_on = not any("\n" in unit for _, unit in parts[len(numbers) + len(breaks) :][:1])
+            if not more or goes_on:
+                last -= before[-1]
+                numbers[len(numbers) - len(before) :] = (last + max(0, more) + one for one in before)
+                last += max(0, -more)
         numbers += (last + count for count in breaks)
-        last, before = numbers[-1], breaks[-1] if of == KEPT else -1
+        last, before = numbers[-1], breaks if of == KEPT else []
     order = sorted(zip(numbers, parts, strict=True), key=itemgetter(0))
     for _, line in groupby(order, key=itemgetter(0)):
         yield [part for _, part in line]
@@ -185,12 +202,12 @@ def _joined(line: Pieces) -> Iterator[tuple[str, str]]:
         yield of, "".join(unit for _, unit in group)
 
 
-def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
+def _shown(lines: Sequence[MarkedLine]) -> Iterator[MarkedLine | int]:
     """Yield what differs, with the line before and after it; of what is long and equal the ends.
 
     Of other lines comes how many units they have, or they themselves where these are few.
     """
-    visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
+    visible = [line for line in lines if line]
     changed = [False, *(any(span.of != BOTH for span in line) for line in visible), False]
     for is_near, places in groupby(
         range(len(visible)), key=lambda place: any(changed[place : place + 3])
@@ -199,9 +216,25 @@ def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
         omitted = sum(len(units(span.text)) for line in some for span in line)
         if is_near:
             for line in some:
-                yield tuple(Span(ends_of(text, _END) if of == BOTH else text, of) for text, of in line)
+                yield shortened(line)
         else:
             yield from some if omitted < _FEW else [omitted]
+
+
+def shortened(line: MarkedLine) -> MarkedLine:
+    """Return *line* with the ends of what both texts have."""
+    return tuple(Span(ends_of(text, _END) if of == BOTH else text, of) for text, of in line)
+
+
+def side(line: MarkedLine, of: str) -> str:
+    """Return what of *line* the copy says, or the page kept."""
+    said = ""
+    for before, span in pairwise((Span("", BOTH), *line)):
+        text = span.text
+        if (before.of, span.of) == (KEPT, COPY):  # it is apart from the line as what it replaces
+            text = " " * before.text.startswith(" ") + text.lstrip()
+        said += text if span.of in (of, BOTH) else ""
+    return said.strip()
 
 
 def ends_of(text: str, most: int = _AROUND) -> str:

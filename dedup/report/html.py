@@ -18,7 +18,7 @@ from dedup.model.marks import Said, about
 from dedup.model.verdict import Reason
 from dedup.reading.noise import gaps_named
 from dedup.report.clusters import TO_MARK, Report
-from dedup.report.diff import MAX_TEXT
+from dedup.report.diff import MAX_TEXT, shortened
 from dedup.report.losses import MAX_PAIRS
 from dedup.report.text import full_name, shares
 
@@ -63,6 +63,7 @@ def page_of(report: Report, *, token: str = "") -> str:
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
         gaps_named=gaps_named,
+        shortened=shortened,
         printable=printable,
     )
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial, reduce
-from itertools import chain, groupby, islice, pairwise
+from functools import cache, cached_property, partial, reduce
+from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 
 from dedup.index import Row
-from dedup.index.rows import numbers
 from dedup.model.errors import counted, printable
 from dedup.model.marks import DIFFERENT, Said
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading import noise
-from dedup.reading.markup import TITLE
-from dedup.reading.noise import Gap, Gaps, Line
+from dedup.reading.noise import Gap, Line
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
 from dedup.report.diff import (
@@ -28,11 +26,10 @@ from dedup.report.diff import (
     KEPT,
     Compared,
     MarkedLine,
-    Span,
     compared,
     ends_of,
     pieces_of,
-    units,
+    side,
 )
 from dedup.report.explanation import Again, differing, told_fields, told_value
 
@@ -83,12 +80,65 @@ Pairs = Sequence[tuple[int, int]]
 """Rows: each a page kept, and its copy."""
 
 
-class Example(NamedTuple):
-    """A copy (its row) and the page kept (its row), and a *line* in which they differ."""
+@dataclass(frozen=True)
+class LostLine:
+    """A *line* of a *copy*, its row, that says what the page *kept*, a row, does not.
 
+    *whole* is the gap of the line as a whole: below its label, if it is a value.  If it *is_of_view* the
+    copy has other elements, and if it *is_added* nothing stands in its place on the page kept.
+    """
+
+    copy: Row
     kept: int
-    copy: int
     line: MarkedLine
+    whole: Gap
+    is_of_view: bool = False
+    is_added: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host of the copy."""
+        return self.copy.sighting.host
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it stands below its label."""
+        return self.whole.place.endswith(_CELL)
+
+    @cached_property
+    def sides(self) -> tuple[str, str]:
+        """What the page kept says in its place, and the line itself, each address as one word."""
+        kept, copy = (ADDRESS.sub(_as_word, side(self.line, of)) for of in (KEPT, COPY))
+        return "" if self.is_added else kept, copy
+
+    @property
+    def said(self) -> str:
+        """What is lost."""
+        return " ".join(span.text.strip() for span in self.line if span.is_lost)
+
+    @property
+    def begins(self) -> str:
+        """Its first words."""
+        return " ".join(_TOKEN.findall(self.sides[1])[:2])
+
+    @cached_property
+    def gaps(self) -> set[Gap]:
+        """In which gaps it differs, also by one word on each side; none where nothing stays."""
+        found = set() if self.is_value else noise.gaps_among(self.whole.place, self.sides)
+        return found | {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
+
+    @cached_property
+    def keys(self) -> set[Gap]:
+        """By what it may go with others: its gaps, or it as a whole, or how it begins."""
+        found = self.gaps or ({self.whole} if self.whole.is_possible else set())
+        return found if self.is_value else {*found, Gap("", heading=re.sub(r"\d+", "#", self.begins))}
+
+    def differs(self, gap: Gap) -> bool:
+        """Return whether something stands in *gap*, and something else on the page kept."""
+        if gap.is_line or gap.place != self.whole.place:
+            return gap == self.whole
+        kept, copy = map(gap.said, self.sides)
+        return any(copy) and kept != copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +152,7 @@ class Place:
     shown: str
     host: str
     copies: Sequence[int]
-    examples: Sequence[Example] = ()
+    examples: Sequence[LostLine] = ()
     name: str = ""
     says: str = ""
     records: Sequence[int] = ()
@@ -129,7 +179,7 @@ class Place:
         """Return what the order of places goes by; what many copies add alike is of a frame."""
         is_added = all(span.of != KEPT for one in self.examples for span in one.line)
         is_frame = is_added and len(self.examples) == 1 and len(self.copies) > EXAMPLES
-        said = [_side(one.line, COPY) for one in self.examples]
+        said = [side(one.line, COPY) for one in self.examples]
         is_counted = bool(said) and all(map(_COUNTER.search, said))
         order = bool(self.says), not self.records, not self.advice, is_counted
         return *order, is_frame, is_added, -len(self.copies)
@@ -191,24 +241,23 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
     @cache
     def read(row: int) -> Page | None:
         page = again.page_of(row)
-        return page and replace(marked.obeyed(page), variant="")
+        return page and noise.placed(replace(marked.obeyed(page), variant=""))
 
-    texts, losing = {}, []
+    texts, lost = {}, list[LostLine]()
     for kept, copy in pairs:
         if (one := read(kept)) and (other := read(copy)):
             both = [page.text for page in map(whole, (kept, copy)) if page]
             found = texts[copy] = compared(one.text, other.text, *both)
             row = index.row(copy)
-            if found.lost and row.verdict.nowhere != 0:
-                lost = _lost_in(one, other) or _lost_with(other, found.lost_parts)
-                losing.append(_Pair(row, kept, lost))
+            if row.verdict.nowhere != 0:
+                lost += _lost_lines(found.losing, kept, row, one, other)
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
-    for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
+    for kept_row, row in zip(*map(index.rows_of, zip(*others, strict=True)), strict=True):
         differs = differing(kept_row, row)
         fields[row.id] = told_fields(differs)
         for name, ours, theirs in differs:
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
-    places = [*_field_places(by_name, read), *_places(again, losing)]
+    places = [*_field_places(by_name, read), *_places(again, lost)]
     # What somebody says tells pages apart keeps these copies from now on, whatever else differs.
     apart = {row for place in places if place.says == DIFFERENT for row in place.copies}
     places = [replace(one, records=[row for row in one.records if row not in apart]) for one in places]
@@ -218,269 +267,126 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
 # Places in texts
 
 
-class _Phrase(NamedTuple):
-    """What a copy says in a gap and the page kept does not, and all lines of both that have it.
-
-    *words* are without addresses.  If it *is_other* the page kept says something else there,
-    and None says that the copy has other elements.
-    """
-
-    words: str
-    before: Sequence[str]
-    lines: Sequence[str]
-    is_other: bool | None
-
-    @property
-    def own(self) -> set[str]:
-        """The lines that the copy alone has."""
-        return {*self.lines}.difference(self.before)
+def _as_word(address: re.Match[str]) -> str:
+    return re.sub(r"\W+", "_", f"_{address[0]}")
 
 
-class _Pair(NamedTuple):
-    """The row of a *copy* and of the page *kept*, and what is lost in each gap."""
-
-    copy: Row
-    kept: int
-    found: dict[Gap, _Phrase]
-
-
-def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
-    """Return in which gaps a copy, the second page, says what the page kept does not say there."""
-    if not all(page.places for page in pages):  # they are compared as plain texts
-        pages = tuple(noise.placed(replace(page, places=(), tags=())) for page in pages)
-    one, other = map(noise.lines_of, pages)
-    cells = _cells(one, other)
-    values = {*chain.from_iterable(cells.values())}
-    one, other = ([line for line in side if line not in values] for side in (one, other))
-    found = noise.differences(*([Line(at, _whole(text)) for at, text in side] for side in (one, other)))
-    found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
-    # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
-    parts = set()
-    for gap in found:
-        said = {*_said(gap, [text for at, text in (*one, *other) if at == gap.place])}
-        for side in (gap.before[-1:], gap.after[:1]):
-            if said.issuperset(side) and not "".join(side).isalnum():
-                parts.add(Gap(gap.place, side, side))
-    gaps = Gaps(found | parts, tries=True)
-    here, there = gaps.leave_out(one), gaps.leave_out(other)
-    lost = {
-        Gap(line.place + _CELL, heading=line.text): _Phrase(cell.text, [kept.text], [cell.text], True)
-        for line, (kept, cell) in cells.items()
-    }
-    everywhere = {text for _, text in one}
-    for gap, lines in there.out.items():
-        known = here.said(gap)
-        own = [part for part in _said(gap, lines) if part not in known and re.search(r"\w", part)]
-        if gap.is_line:  # it may be in a line of the page kept, or where none is there, be one elsewhere
-            others = "\n".join(map(_in_units, known))
-            own = [part for part in own if _in_units(part) not in others]
-            own = own if known else [part for part in own if part not in everywhere]
-        if own:
-            free = own if gap.is_line else ADDRESS.sub(" ", "\n".join(lines))
-            words = " ".join(part for part in own if part in free)
-            lost[gap] = _Phrase(words, here.out.get(gap, []), lines, bool(known))
-    return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
-
-
-def _lost_with(copy: Page, parts: Iterable[str]) -> dict[Gap, _Phrase]:
-    """Return what a view loses whose elements are others: *parts* of its lines.
-
-    A line lost as a whole goes by its first words; what has no words beside it stands anywhere.
-    """
-    found: dict[Gap, _Phrase] = {}
-    lines = [Line(at, " ".join(text.split())) for at, text in noise.lines_of(copy)[1:]]
-    for part in parts:
-        is_in = re.compile(rf"(?<!\w){re.escape(part)}(?!\w)")
-        found_in = (line for line in lines if is_in.search(line.text))
-        place, line = next(found_in, Line("", part))
-        rest = is_in.sub("", line)
-        stays = rest if re.search(r"\w", rest) else " ".join(_TOKEN.findall(line)[:2])
-        gaps = noise.gaps_among(place, [line, stays]) if place else set()
-        said = _Phrase(ADDRESS.sub(" ", part), (rest,), (line,), None)
-        found |= dict.fromkeys(gaps or [Gap("", heading=re.sub(r"\d+", "#", part))], said)
-    return found
-
-
-def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:
-    """Return labels of both pages, each with the lines of its own kind below it, where these differ.
+def _lost_lines(
+    losing: Mapping[int, MarkedLine], kept: int, copy: Row, *pages: Page
+) -> Iterator[LostLine]:
+    """Yield the lines *losing* something of a *copy*, which is the second page.
 
     In a table the first cell of a row says what the second one is.
     """
-    counts = map(Counter, sides)
-    here, there = (
-        {line: value for line, value in pairwise(side) if line.place == value.place and count[line] == 1}
-        for side, count in zip(sides, counts, strict=True)
-    )
-    both = ((label, here[label], there[label]) for label in here if label in there)
-    found = ((label, a, b) for label, a, b in both if a != b and _is_label(label.text))
-    return {label: (a, b) for label, a, b in found if _is_value(label.text, b.text)}
-
-
-def _is_value(label: str, text: str) -> bool:
-    """Return whether a *label* without numbers is needed to say what *text* is, and does."""
-    return not re.search(r"\d", label) and re.search(r"\w", _COUNTER.sub("", text)) is not None
+    one, other = (Counter(page.places) for page in pages)
+    is_of_view = 2 * (one & other).total() < other.total()
+    there, lines = map(noise.lines_of, pages)
+    known = {(at, " ".join(text.split())) for at, text in there}
+    for number, line in losing.items():
+        (above, label), (place, _) = lines[number : number + 2]
+        said, is_other = side(line, COPY), (place, side(line, KEPT)) in known
+        whole = noise.line_gap(lines, number + 1, {at + 1 for at in losing})
+        is_value = is_other and above == place and number - 1 not in losing and _is_label(label)
+        if is_value and re.search(r"\w", _COUNTER.sub("", said)):
+            whole = Gap(place + _CELL, heading=label)
+        stays = sum(len(span.text.strip()) for span in line if span.of == BOTH)
+        is_added = not is_other and 2 * stays < len(said)
+        shown = tuple(span for span in line if not (is_added and span.of == KEPT))
+        yield LostLine(copy, kept, shown, whole, is_of_view, is_added)
 
 
 def _is_label(text: str) -> bool:
-    """Return whether *text* may say what stands below it: it is short, and no sentence."""
-    return len(text) <= _LONGEST_LABEL[text.endswith(_ENDS)]
+    """Return whether *text* may say what stands below it: it is short, and neither sentence nor date."""
+    return len(text) <= _LONGEST_LABEL[text.endswith(_ENDS)] and not re.search(r"\d", text)
 
 
-def _whole(line: str) -> str:
-    """Return *line* with each address as one word: a date in it is no place."""
-    return ADDRESS.sub(lambda found: re.sub(r"\W+", "_", f"_{found[0]}"), line)
-
-
-def _in_units(line: str) -> str:
-    return f" {' '.join(unit.strip() for unit in units(line))} "
-
-
-def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
-    return lines if gap.is_line else chain.from_iterable(chain.from_iterable(map(gap.said, lines)))
-
-
-def _places(again: Again, pairs: Sequence[_Pair]) -> Iterator[Place]:
-    """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
-    marks = [(site, noise.gaps_named(name), said) for site, name, said in again.config.exceptions.places]
-    says = {(site, noise.place_name(gaps)): said for site, gaps, said in marks}
+def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
+    """Yield the places of *lost* lines: each line goes with those that most copies have."""
     is_record = _records_in(again)
-    groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
-    for pair in pairs:
-        host = pair.copy.sighting.host
-        for key in sorted({(host, gap.place) for gap in pair.found}):
-            groups[key].append(pair)
-    found = defaultdict[Any, list[tuple[str, list[Gap], list[_Pair], list[Example]]]](list)
-    for (host, place), members in groups.items():
-        marked = {gap: gaps for site, gaps, _ in marks if site == host for gap in gaps}
-        for gaps, some in _chosen(place, members, marked):
-            lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
-            is_one = len(some) == 1 or any(sum(gap in one.found for one in some) > 1 for gap in gaps)
-            is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
-            is_place &= all(gap.is_possible and not _is_below_own(gap) for gap in gaps)
-            shown = ", ".join(gap.shown() for gap in gaps)
-            if not place.endswith(_CELL):
-                shown = _shown(gaps[0], [*lines], some[0].copy.sighting.title)
-            # A sentence with an address goes by what is before that.
-            lost = " ".join(span.text for line in lines for span in line if span.of == COPY)
-            begins = re.split(rf"#|{ADDRESS.pattern}", shown)[0] if ADDRESS.search(lost) else ""
-            found[host, begins or shown, is_place].append((shown, gaps, some, [*lines.values()]))
-    for (host, _, is_place), same in found.items():
-        gaps = [*dict.fromkeys(gap for _, some, _, _ in same for gap in some)]
-        pairs = [pair for _, _, some, _ in same for pair in some]
-        here = [(one, gap, said) for one in pairs for gap, said in one.found.items() if gap in gaps]
-        copies = sorted({one.copy.id for one in pairs})
+    for (host, name, shown), some in _grouped(again, lost).items():
         # What all copies say alike, but for the time, tells none of them apart.
-        told = {(*_NO_VALUE.sub("", said.words).split(),) for *_, said in here}
-        tells = len(told) > 1 or any(said.is_other for *_, said in here)
-        records = sorted({one.copy.id for one, gap, _ in here if tells and is_record(one, gap)})
-        name = noise.place_name(_marked(gaps, pairs)) if is_place else ""
-        shown, of_most = min((one[0] for one in same), key=len), 2 * len(records) >= len(copies)
-        examples = [*chain(*(one[3] for one in same))][:EXAMPLES]
-        yield Place(shown, host, copies, examples, name, says.get((host, name), ""), records * of_most)
+        tells = len({(*_NO_VALUE.sub("", one.said).split(),) for one in some}) > 1
+        tells |= any(span.of == KEPT for one in some for span in one.line)
+        times = Counter((one.copy.id, one.whole.place) for one in some)
+        records = {
+            one.copy.id
+            for one in some
+            if tells and is_record(one, times[one.copy.id, one.whole.place] == 1)
+        }
+        copies, examples = {one.copy.id for one in some}, {one.line: one for one in some}
+        about = name or _name_of(some), DIFFERENT if name else "", sorted(records)
+        yield Place(shown, host, sorted(copies), [*examples.values()][:EXAMPLES], *about)
 
 
-def _chosen(
-    place: str, pairs: Sequence[_Pair], marked: Mapping[Gap, list[Gap]]
-) -> Iterator[tuple[list[Gap], list[_Pair]]]:
-    """Yield gaps at *place* with the *pairs* that differ there, those that most of them have first.
+def _grouped(again: Again, lost: Sequence[LostLine]) -> Mapping[tuple[str, str, str], list[LostLine]]:
+    """Return *lost* lines by host, the name of a mark on them, and how a place of them is shown."""
+    places = again.config.exceptions.places
+    marks = [(site, name, noise.gaps_named(name)) for site, name, says in places if says == DIFFERENT]
+    having = defaultdict[tuple[str, Gap], list[int]](list)
+    for one in lost:
+        for key in one.keys:
+            having[one.host, key].append(one.copy.id)
 
-    Each line of a pair comes once, and a gap with those beside it in the line that is shown, or that
-    were *marked* with it.  Of what one pair alone has there comes, at the end, what says most, if it is
-    a sentence or nothing else was told of the pair.  Pairs that lose what begins with the same words
-    come together.
-    """
-    rest = {pair.copy.id: {gap for gap in pair.found if gap.place == place} for pair in pairs}
-    counts, told = Counter[Gap](), defaultdict[int, set[str]](set)  # lines, by the row of their copy
+    def rank(host: str, whole: Gap, key: Gap) -> tuple[Any, ...]:
+        lines = having[host, key]
+        copies = len({*lines})
+        return key == whole and copies > 1, copies, len(lines), bool(key.place), key.anchors, key
 
-    def rank(gap: Gap) -> tuple[Any, ...]:
-        return gap in marked, counts[gap], gap.anchors, bool(gap.heading), gap
-
-    while counts := Counter(chain.from_iterable(rest.values())):
-        best = max(counts, key=rank)
-        if counts[best] == 1 and best not in marked:
-            break
-        found = [pair for pair in pairs if best in rest[pair.copy.id]]
-        chosen = marked.get(best) or _in_a_line(best, found)
-        found = [pair for pair in pairs if not rest[pair.copy.id].isdisjoint(chosen)]
-        yield chosen, found
-        for pair in found:
-            told[pair.copy.id].update(*(pair.found[gap].own for gap in chosen if gap in pair.found))
-            met = told[pair.copy.id]
-            rest[pair.copy.id] = {gap for gap in rest[pair.copy.id] if not pair.found[gap].own <= met}
-    alone = defaultdict[tuple[str, ...], dict[Gap, _Pair]](dict)
-    for pair in pairs:
-        is_told = pair.copy.id in told
-        says = ((one, pair.found[one].words) for one in rest[pair.copy.id])
-        left = [one for one, said in says if not (is_told and _is_label(said)) or re.search(r"\d", said)]
-        if left:
-            *_, most = max((len(pair.found[gap].words), rank(gap), gap) for gap in left)
-            alone[*_TOKEN.findall(pair.found[most].words)[:2]][most] = pair
-    yield from (([*same], [*same.values()]) for same in alone.values())
+    groups = defaultdict[tuple[str, str, Gap], list[LostLine]](list)
+    for one in lost:
+        own = (name for site, name, gaps in marks if site == one.host and any(map(one.differs, gaps)))
+        best = max(one.keys, key=partial(rank, one.host, one.whole))
+        name = next(own, "")
+        groups[one.host, name, Gap("") if name else best].append(one)
+    found = defaultdict[tuple[str, str, str], list[LostLine]](list)
+    for (host, name, _), some in groups.items():
+        found[host, name, _shown(some)] += some
+    return found
 
 
-def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
-    """Return *best* and the gaps beside it: those between what stays in all lines of *pairs*."""
-    sides = [(pair.found[best].before, pair.found[best].lines) for pair in pairs]
-    said = [*chain(*chain(*sides))]
-    among = noise.gaps_among(best.place, said) if all(said) and not best.is_line else set()
-    differ = (gap for gap in among if any([*map(gap.said, a)] != [*map(gap.said, b)] for a, b in sides))
-    return [best, *sorted({*differ} - {best})]
+def _name_of(lost: Sequence[LostLine]) -> str:
+    """Return the name of a place: all gaps in which *lost* lines differ; "" where a mark has none."""
+    places = defaultdict[str, list[LostLine]](list)
+    for one in lost:
+        places[one.whole.place].append(one)
+    gaps = [gap for place, some in sorted(places.items()) for gap in _gaps_at(place, some)]
+    # Below a date or a price stands what is one page's own.
+    can_be = all(gap.is_possible and not re.search(r"\d", gap.heading) for gap in gaps)
+    return noise.place_name(gaps) if can_be and not lost[0].is_value else ""
 
 
-def _marked(gaps: Sequence[Gap], pairs: Sequence[_Pair]) -> Sequence[Gap]:
-    """Return *gaps*, or where they are not all that differs in a line of *pairs*, all of that line.
-
-    A path names it by a class or an id, or the gaps are all that can be marked.
-    """
-    whole, without = Gap(gaps[0].place), noise.Gaps(gaps, tries=True)
-
-    def left(lines: Iterable[str]) -> list[str]:
-        return without.leave_out([Line(whole.place, line) for line in lines]).left
-
-    said = (pair.found[gap] for pair in pairs for gap in gaps if gap in pair.found)
-    is_all = gaps[0].is_line or all(left(one.before) == left(one.lines) for one in said)
-    return gaps if is_all or not whole.is_possible else [whole]
-
-
-def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
-    said = [pair.found[gap] for gap in gaps if gap in pair.found]
-    sides = zip(*((one.before, one.lines) for one in said), strict=True)
-    texts = compared(*("\n".join(dict.fromkeys(chain.from_iterable(side))) for side in sides))
-    lines = (line for line in texts.lines if not isinstance(line, int))
-    line = max(lines, key=lambda one: sum(len(s.text) for s in one if s.of == COPY), default=())
-    return Example(pair.kept, pair.copy.id, line)
+def _gaps_at(place: str, lost: Sequence[LostLine]) -> list[Gap]:
+    """Return the gaps between what stays in all *lost* lines, or where these are not all, the line."""
+    headings = {one.whole.heading for one in lost}
+    whole = Gap(place, heading=headings.pop() if len(headings) == 1 else "")
+    said, is_added = (
+        [said for one in lost for said in one.sides if said],
+        any(one.is_added for one in lost),
+    )
+    among = noise.gaps_among(place, said + [lost[0].begins] * is_added)
+    among = among or set.intersection(*(one.gaps for one in lost))
+    gaps = sorted(gap for gap in among if any(one.differs(gap) for one in lost))
+    left = noise.Gaps(gaps, tries=True).leave_out
+    both = ([left([Line(place, said)]).left for said in one.sides] for one in lost)
+    is_all = gaps and not is_added and all(kept == copy for kept, copy in both)
+    return gaps if is_all or (gaps and not whole.is_possible) else [whole]
 
 
-def _is_below_own(gap: Gap) -> bool:
-    """Return whether a *gap* is below what is one page's own: a line with a date or a price."""
-    return re.search(r"\d", gap.heading) is not None
-
-
-def _shown(gap: Gap, lines: Sequence[MarkedLine], title: str) -> str:
-    """Return what stays in all *lines* of a place, of pages with a *title*, and "#" for what differs.
+def _shown(lost: Sequence[LostLine]) -> str:
+    """Return what stays in all *lost* lines, and "#" for what differs.
 
     Where no word stays it goes by a label above it, or by its elements and an example.
     """
-    sides = [said for line in lines for of in (COPY, KEPT) if (said := _side(line, of))]
-    stays = reduce(_common, sides, sides[0]) if sides else gap.shown()
-    if not sides or re.search(rf"[^\W\d]{{2}}|[{UNSPACED}]", stays):
+    whole, lines = lost[0].whole, [*{one.line: one for one in lost}.values()][:_TRIED]
+    sides = [side(one.line, of) for one in lines for of in ((COPY,) if one.is_added else (COPY, KEPT))]
+    stays = "" if lost[0].is_value else reduce(_common, filter(None, sides))
+    if re.search(rf"[^\W\d]{{2}}|[{UNSPACED}]", stays):
         return printable("#".join(map(ends_of, stays.lstrip(", ").split("#"))), _LONGEST)
-    is_named = re.search(r"[^\W\d]", gap.heading) and gap.heading not in title
-    if is_named and _is_label(gap.heading):
-        return printable(f"{gap.heading}: #", _LONGEST)
-    path = " > ".join(gap.place.split(">")[-2:])
+    is_named = re.search(r"[^\W\d]", whole.heading) and whole.heading not in lost[0].copy.sighting.title
+    if lost[0].is_value or (is_named and _is_label(whole.heading)):
+        return printable(f"{whole.heading}: #", _LONGEST)
+    path = " > ".join(whole.place.split(">")[-2:])
     return printable(f"{path} “{sides[0]}”" + ", …" * (len(lines) > 1), _LONGEST)
-
-
-def _side(line: MarkedLine, of: str) -> str:
-    """Return what of *line* the copy says, or the page kept."""
-    said = ""
-    for before, span in pairwise((Span("", BOTH), *line)):
-        text = span.text
-        if (before.of, span.of) == (KEPT, COPY):  # it is apart from the line as what it replaces
-            text = " " * before.text.startswith(" ") + text.lstrip()
-        said += text if span.of in (of, BOTH) else ""
-    return said.strip()
 
 
 def _common(one: str, other: str) -> str:
@@ -495,10 +401,10 @@ def _common(one: str, other: str) -> str:
 # Records
 
 
-def _records_in(again: Again) -> Callable[[_Pair, Gap], bool]:
-    """Return what tells whether a pair may be two records, by what differs in a gap.
+def _records_in(again: Again) -> Callable[[LostLine, bool], bool]:
+    """Return what tells whether a copy may be another record, by what it has lost in a line.
 
-    They are if a number or a size stands there, once on a page, in a place that was not seen to move: a
+    It is if a number or a size stands there, once on a page, in a place that was not seen to move: a
     price may be that of others, too.  What else names something counts only where it stands on no page
     that was kept, as it does where another list has the same lines.
     """
@@ -506,51 +412,33 @@ def _records_in(again: Again) -> Callable[[_Pair, Gap], bool]:
     moved = {name for host, gap, one in seen if one.moved for name in _names_of(host, gap)}
 
     @cache
-    def in_titles(words: str, *pair: int) -> bool:
-        shared = f"p.listed AND instr(p.title, ?) AND p.id NOT IN {numbers(pair)}"
-        return any(index.store.rows(shared, words, limit=1))
-
-    @cache
     def title(row: int) -> frozenset[str]:
         return frozenset(re.findall(r"\w+", index.row(row).sighting.title))
 
-    def stands(pair: _Pair, lines: Sequence[str]) -> bool:
-        pairs = other_pairs(b"", fingerprint(Page.from_text("\n".join(lines))).traits)
+    def stands(one: LostLine) -> bool:
+        pairs = other_pairs(b"", fingerprint(Page.from_text(side(one.line, COPY))).traits)
         with index.store.transaction(writing=False):
-            return not index.ledger.known(pair.copy.sighting, _ALL_RUNS).site().unknown(pairs).any()
+            return not index.ledger.known(one.copy.sighting, _ALL_RUNS).site().unknown(pairs).any()
 
-    def is_record(pair: _Pair, gap: Gap) -> bool:
-        said, lines = pair.found[gap].words, pair.found[gap].lines
-        is_view = pair.found[gap].is_other is None
-        if (
-            is_view
-            or any(_is_drawn(gap, line) for line in lines)
-            or not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap))
-        ):
+    def is_record(one: LostLine, is_once: bool) -> bool:
+        names = (name for gap in {*one.gaps, one.whole} for name in _names_of(one.host, gap))
+        kept, copy = (_COUNTER.sub("", said) for said in one.sides)
+        if one.is_of_view or _DRAWN.search(one.sides[1]) or kept == copy or not moved.isdisjoint(names):
             return False
-        if len(lines) == 1 and (gap.place.endswith(_CELL) or not gap.is_line):
-            for word, kind in _words(said, _NO_VALUE):
+        if is_once and (one.is_value or one.gaps):
+            for word, kind in _words(one.said, _NO_VALUE):
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
                     return True
-        words = _words(_COUNTER.sub(" ", said), ADDRESS)
+        words = _words(_COUNTER.sub(" ", one.said), ADDRESS)
         # The first word of a line has a capital letter anyway, and what both titles name is their site.
-        both = title(pair.kept) & title(pair.copy.id)
-        has_name = any(word[0].isupper() and word not in both for word, _ in words[gap.is_line :])
-        is_named = has_name or any(kind not in {WORD, IN_NO_PAIR} for _, kind in words)
-        if is_named and gap.place == TITLE:  # a name of the site, or of a part of it
-            return not in_titles(said, pair.kept, pair.copy.id)
-        return is_named and not stands(pair, lines)
+        first = next(span for span in one.line if span.of != KEPT)
+        both = title(one.kept) & title(one.copy.id)
+        own = (word for word, _ in words[not one.gaps and first.is_lost :] if word not in both)
+        has_code = any(kind not in {WORD, IN_NO_PAIR} for _, kind in words)
+        return (has_code or any(word[0].isupper() for word in own)) and not stands(one)
 
     return is_record
-
-
-def _is_drawn(gap: Gap, line: str) -> bool:
-    """Return whether *line* is drawn at each load, or counts in *gap* what is done with a page."""
-    spans = [] if gap.is_line else gap.spans(line)
-    found = [count.span() for count in _COUNTER.finditer(line)]
-    counted = any(first < end and begin < last for first, last in found for begin, end in spans)
-    return counted or _DRAWN.search(line) is not None
 
 
 def _names_of(host: str, gap: Gap) -> Iterator[tuple[str, ...]]:

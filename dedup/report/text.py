@@ -18,7 +18,7 @@ from dedup.report.explanation import differing, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report
-    from dedup.report.losses import Example
+    from dedup.report.losses import LostLine
 
 # What is shown, unless all is asked for.
 CLUSTERS = 20
@@ -70,7 +70,7 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         for other in others[:most]:  # of a view for print
             yield LOSS, f"     {len(other.copies):,} of these pages also: {other.shown}{other.means}"
         for example in place.examples[:1]:
-            yield QUIET, "     " + " for ".join(map(_url, report.index.rows_of(example[1::-1])))
+            yield QUIET, f"     {_url(example.copy)} for {_url(report.index.row(example.kept))}"
         yield from _more(others, most, "     ")
     yield from _more(groups, most, what=" places")
 
@@ -117,7 +117,7 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
     yield from _more(range(size), len(copies))
 
 
-def _differing(example: Example) -> str:
+def _differing(example: LostLine) -> str:
     """Return the line of a copy, with what is lost in it marked, and how the page kept has it."""
     copy = "".join(_near(span) for span in example.line if span.of != KEPT).strip()
     kept = "".join(_near(span._replace(of=BOTH)) for span in example.line if span.of != COPY).strip()

@@ -20,7 +20,7 @@ from dedup.reading.noise import Evidence, Gap, place_name
 from dedup.report.clusters import AMBER, GREEN, RED, Report
 from dedup.report.diff import BOTH, COPY
 from dedup.report.html import page_of
-from dedup.report.losses import Example
+from dedup.report.losses import LostLine
 from tests.report.reports import judged
 from tests.support.commands import run
 from tests.support.pages import checked, text
@@ -175,7 +175,7 @@ def test_places_where_only_pages_of_another_one_differ_are_one_with_it() -> None
     assert report.verdict.startswith("Look at this place: 2 copies lose ")
 
 
-def lost_in(example: Example) -> str:
+def lost_in(example: LostLine) -> str:
     return " ".join(span.text.strip() for span in example.line if span.of == COPY)
 
 
@@ -210,15 +210,6 @@ def test_lines_that_each_have_a_value_are_compared_value_by_value() -> None:
     lines = "".join(f"<p>{text(n, 12)} ref {{0}} of {text(9 + n, 12)}" for n in range(4))
     colour, (place,) = told(said_to_be_copies(*map(lines.format, ("26/310", "26/311"))))
     assert (colour, " ref # of " in place) == (RED, True)
-
-
-def test_a_name_that_ends_other_titles_too_is_no_record() -> None:
-    def pages(*titles: str) -> Index:
-        said, ends = [f"{OTHER} {SAID.split()[-1]}", SAID, SAID], ["more", "", "more"]
-        return stored(enumerate(map("<title>{}</title><p>{}</p>{}".format, titles, said, ends)))
-
-    assert told(pages("Hat - Coast Post", "Coat - traits", "Coat - Coast Post"))[0] == AMBER
-    assert told(pages("Hat", "Coat - traits", "Coat - Coast Post"))[0] == RED
 
 
 @pytest.mark.parametrize("seed", range(12))
