@@ -32,8 +32,7 @@ _REASONS = tuple(reason.value for reason in Reason)
 _NUMBERS = ("id", "lost", "missing", "canonical", "previous", "unjudged", "page")
 _ROW = np.dtype(
     [(name, "i8") for name in _NUMBERS]
-    + [("run", "i4"), ("site", "i4"), ("words", "i4"), ("reason", "u1")]
-    + [("kept", "?"), ("copy", "?"), ("differs", "?")]
+    + [("run", "i4"), ("site", "i4"), ("reason", "u1"), ("copy", "?"), ("differs", "?")]
 )
 _ALL_WORDS = 1 << 33  # no page has half as many
 
@@ -267,9 +266,8 @@ class Counts:
                     *(NONE if value is None else value for value in values),
                     hash(one.unjudged) if one.unjudged else NONE,
                     hash((one.scope, name)) if name else one.id,
-                    *(one.run, sites.setdefault(site_of(one.url), len(sites)), one.words),
-                    codes[one.reason],
-                    *(one.kept, not one.kept and one.canonical is not None, False),
+                    *(one.run, sites.setdefault(site_of(one.url), len(sites)), codes[one.reason]),
+                    *(not one.kept and one.canonical is not None, False),
                 )
 
         rows = np.fromiter(numbers(), _ROW)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial, reduce
 from itertools import chain, groupby, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from dedup.index import Row
 from dedup.model.errors import counted, printable
@@ -241,7 +241,7 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
     @cache
     def read(row: int) -> Page | None:
         page = again.page_of(row)
-        return page and noise.placed(replace(marked.obeyed(page), variant=""))
+        return page and replace(marked.obeyed(page), variant="")
 
     texts, lost = {}, list[LostLine]()
     for kept, copy in pairs:
@@ -251,12 +251,12 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
             row = index.row(copy)
             if row.verdict.nowhere != 0:
                 lost += _lost_lines(found.losing, kept, row, one, other)
-    fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
+    fields, by_name = {}, defaultdict[str, dict[int, tuple[int, str, str]]](dict)
     for kept_row, row in zip(*map(index.rows_of, zip(*others, strict=True)), strict=True):
         differs = differing(kept_row, row)
         fields[row.id] = told_fields(differs)
-        for name, ours, theirs in differs:
-            by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
+        for name, *values in differs:
+            by_name[name][row.id] = kept_row.id, *values
     places = [*_field_places(by_name, read), *_places(again, lost)]
     # What somebody says tells pages apart keeps these copies from now on, whatever else differs.
     apart = {row for place in places if place.says == DIFFERENT for row in place.copies}
@@ -278,6 +278,8 @@ def _lost_lines(
 
     In a table the first cell of a row says what the second one is.
     """
+    if not all(page.places for page in pages):  # they are compared as plain texts
+        pages = tuple(noise.placed(replace(page, places=(), tags=())) for page in pages)
     one, other = (Counter(page.places) for page in pages)
     is_of_view = 2 * (one & other).total() < other.total()
     there, lines = map(noise.lines_of, pages)
@@ -457,15 +459,8 @@ def _words(said: str, without: re.Pattern[str]) -> list[tuple[str, int]]:
 # Fields of items
 
 
-class _Field(NamedTuple):
-    """What a copy says in a field, *ours*, and what the page *kept*, a row, says there."""
-
-    kept: int
-    ours: str
-    theirs: str
-
-
-_Fields = Mapping[int, _Field]  # by the rows of copies
+_Fields = Mapping[int, tuple[int, str, str]]
+"""By the rows of copies: the page kept, a row, what a copy says in a field, and what that page says."""
 
 
 def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | None]) -> Iterator[Place]:
@@ -475,25 +470,24 @@ def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | No
     that are no numbers, as a colour and a size.
     """
     records = {name: _merged(name, said, read) for name, said in fields.items()}
-    merged = {*chain.from_iterable(records.values())}
-    keeps, choices = dict[tuple[str, ...], int](), list[str]()
+    merged = {*chain(*records.values())}
+    keys, choices = list[tuple[str, ...]](), list[str]()
     for name, said in sorted(fields.items()):
-        kept = {one.kept: one.theirs for one in said.values() if one.theirs != "none"}
+        kept = {page: theirs for page, _, theirs in said.values() if theirs != "none"}
         is_named = KEYS.fullmatch(name.lower()) or all(map(_CODE.fullmatch, kept.values()))
         if is_named and len({*kept.values()}) >= _NEARLY * len(kept) > 0 and name.lower() != "price":
-            keeps[name,] = len(merged.intersection(said))
-        is_number = any(_NUMBER.fullmatch(one.ours) for one in said.values())
+            keys.append((name,))
+        is_number = any(_NUMBER.fullmatch(ours) for _, ours, _ in said.values())
         choices += [name] * (bool(records[name]) and not is_number)
-    if len(choices) == 2:
-        keeps[*choices] = len(merged.intersection(chain(*map(fields.__getitem__, choices))))
-    keys = max(keeps, key=lambda names: (keeps[names], -len(names)), default=())
-    named = ", ".join(f'"{printable(name)}"' for name in keys)
-    how = f"; DEDUP_KEY_FIELDS = [{named}] keeps {keeps.get(keys, 0):,} of {len(merged):,}"
+    keys += [tuple(choices)] * (len(choices) == 2)
+    keeps = {key: len(merged.intersection(chain(*(fields[name] for name in key)))) for key in keys}
+    best = max(keys, key=lambda key: (keeps[key], -len(key)), default=())
+    named = ", ".join(f'"{printable(name)}"' for name in best)
+    how = f"; DEDUP_KEY_FIELDS = [{named}] keeps {keeps.get(best, 0):,} of {len(merged):,}"
     for name, said in fields.items():
-        first = next(iter(said.values()))
-        ours, theirs = told_value(first.ours), told_value(first.theirs)
+        ours, theirs = map(told_value, next(iter(said.values()))[1:])
         shown = printable(f"field {name}: {ours} for {theirs}", _LONGEST)
-        advice = f"{how}, and all that differ in it" * (name in keys[:1] and keeps[keys] > 0)
+        advice = f"{how}, and all that differ in it" * (name in best[:1] and keeps[best] > 0)
         yield Place(shown, "", sorted(said), records=records[name], advice=advice)
 
 
@@ -505,12 +499,12 @@ def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> lis
     """
     if _CLOCK.fullmatch(name.lower()):
         return []
-    found = {row: one for row, one in said.items() if one.ours != "none"}
+    found = {row: values for row, values in said.items() if values[1] != "none"}
     if KEYS.fullmatch(name.lower()):
         return [*found]
-    words = {row: (_tokens(one.ours), _tokens(one.theirs)) for row, one in found.items()}
-    numbers = [row for row, one in found.items() if _NUMBER.fullmatch(one.ours)]
-    pages = ((read(row), read(found[row].kept), words[row][0]) for row in numbers)
+    words = {row: tuple(map(_tokens, values[1:])) for row, values in found.items()}
+    numbers = [row for row, (_, ours, _) in found.items() if _NUMBER.fullmatch(ours)]
+    pages = ((read(row), read(found[row][0]), words[row][0]) for row in numbers)
     both = ((page.text, kept.text, ours) for page, kept, ours in pages if page and kept and page.tags)
     tells = [ours <= _tokens(a) and not ours <= _tokens(b) for a, b, ours in islice(both, _TRIED)]
     counts = {*numbers} if 2 * sum(tells) < len(tells) else set()
