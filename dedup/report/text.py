@@ -13,7 +13,7 @@ from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.model.verdict import FATES, Outcome
 from dedup.reading.markup import Excess
-from dedup.report.diff import BOTH, COPY, KEPT, Span, ends_of
+from dedup.report.diff import BOTH, COPY, KEPT, ends_of
 from dedup.report.explanation import differing, kinds, told_fields
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ CLUSTERS = 20
 COPIES = 5  # of each cluster
 PARTS = 5  # runs, sites, places, feeds
 MAX_LINE = 160  # characters of a line that differs
+_MARKS = {COPY: "{{+{}+}}", KEPT: "{{-{}-}}"}  # of a part of it, by who says it
 # Of so many copies of one page, and from this share of all pages on, it may swallow what is none.
 MIN_COPIES, LARGE_SHARE = 20, 0.2
 
@@ -66,7 +67,7 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         yield HEADING, f"Copies differ from the pages kept in {counted(len(groups), 'place')}{some}:"
     for number, (place, *others) in enumerate(groups[:most], 1):
         yield TITLE, f"  {number}. {place}"
-        yield from ((LOSS, f"     {said}") for said in map(_differing, place.examples) if said)
+        yield from ((LOSS, f"     {_marked(example)}") for example in place.examples)
         for other in others[:most]:  # of a view for print
             yield LOSS, f"     {len(other.copies):,} of these pages also: {other.shown}{other.means}"
         for example in place.examples[:1]:
@@ -117,18 +118,13 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
     yield from _more(range(size), len(copies))
 
 
-def _differing(example: LostLine) -> str:
-    """Return the line of a copy, with what is lost in it marked, and how the page kept has it."""
-    copy = "".join(_near(span) for span in example.line if span.of != KEPT).strip()
-    kept = "".join(_near(span._replace(of=BOTH)) for span in example.line if span.of != COPY).strip()
-    return printable(f"{copy}  for  {kept}" if any(map(str.isalnum, kept)) else copy, MAX_LINE)
-
-
-def _near(span: Span) -> str:
-    """Return a part of a line, marked where it is lost; of a long part that is not, the ends."""
-    if span.of == COPY:
-        return f"{' ' * span.text.startswith(' ')}{{+{span.text.strip()}+}}"
-    return ends_of(span.text)
+def _marked(example: LostLine) -> str:
+    """Return the line of a copy, marked where it differs; of long parts that do not, the ends."""
+    said = ""
+    for text, of in example.line:
+        part = ends_of(text.strip()) if of == BOTH else _MARKS[of].format(text.strip())
+        said += " " * text.startswith(" ") + part
+    return printable(said.strip(), MAX_LINE)
 
 
 class LostFeed(NamedTuple):

@@ -1,20 +1,15 @@
 "use strict";
 // Sends marks to the server that shows this report.
 const all = (query, within = document) => [...within.querySelectorAll(query)];
-const byId = (id) => document.getElementById(id);
 const { token, marks } = document.body.dataset;
 const LABELS = { different: "C", copy: "A" }; // those of a judged set
 
 const pressed = (group) => group?.querySelector("button[aria-pressed=true]")?.value ?? "";
 
 // What somebody has said something of is shown as decided.
-function draw() {
-  for (const group of all("[data-mark]")) group.classList.toggle("decided", pressed(group) !== "");
-}
-
 function press(group, says) {
   for (const button of all("button", group)) button.setAttribute("aria-pressed", String(button.value === says));
-  draw();
+  group.classList.toggle("decided", says !== "");
 }
 
 // A mark goes to the server at once; the same one again takes it back.
@@ -23,7 +18,7 @@ async function decide(button) {
   const says = before === button.value ? "" : button.value;
   press(group, says);
   const problem = await sent({ ...JSON.parse(group.dataset.mark), says, label: LABELS[says] ?? "" });
-  byId("saved").textContent = problem ? `Not saved: ${problem}` : `Saved in ${marks}: the next crawl obeys.`;
+  document.getElementById("saved").textContent = problem ? `Not saved: ${problem}` : `Saved in ${marks}: the next crawl obeys.`;
   if (problem) press(group, before);
 }
 
@@ -39,4 +34,4 @@ async function sent(cells) {
 }
 
 for (const button of all("button")) button.addEventListener("click", () => decide(button));
-draw();
+for (const group of all("[data-mark]")) press(group, pressed(group));
