@@ -8,7 +8,7 @@ times faster than `difflib`.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, groupby, pairwise
@@ -100,10 +100,13 @@ def compared(kept: str, copy: str, *whole: str) -> Compared:
     lines = list(_marked_lines(_without_moved(pieces_of(kept, copy), known)))
     parts = (part for line in lines for of, part in _joined(line) if of == COPY)
     lost = sum(words_in(tokens(ADDRESS.sub(" address ", part))) for part in parts)
-    shown = [tuple(_visible(line)) for line in lines]
     at = accumulate(sum(unit.count("\n") for of, unit in line if of != KEPT) for line in lines)
-    losing = {n: line for n, line in zip(at, shown, strict=True) if any(span.is_lost for span in line)}
-    return Compared(tuple(_shown(shown)), is_cut, lost, words_in(tokens(copy)), losing)
+    of_copy = defaultdict[int, Pieces](list)
+    for number, line in zip(at, lines, strict=True):
+        of_copy[number] += line if any(of != KEPT for of, _ in line) else []
+    visible = ((number, tuple(_visible(line))) for number, line in of_copy.items())
+    losing = {number: line for number, line in visible if any(span.is_lost for span in line)}
+    return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)), losing)
 
 
 def pieces_of(kept: str, copy: str) -> Pieces:
@@ -202,12 +205,12 @@ def _joined(line: Pieces) -> Iterator[tuple[str, str]]:
         yield of, "".join(unit for _, unit in group)
 
 
-def _shown(lines: Sequence[MarkedLine]) -> Iterator[MarkedLine | int]:
+def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
     """Yield what differs, with the line before and after it; of what is long and equal the ends.
 
     Of other lines comes how many units they have, or they themselves where these are few.
     """
-    visible = [line for line in lines if line]
+    visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
     changed = [False, *(any(span.of != BOTH for span in line) for line in visible), False]
     for is_near, places in groupby(
         range(len(visible)), key=lambda place: any(changed[place : place + 3])

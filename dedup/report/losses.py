@@ -6,9 +6,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial, reduce
+from functools import cache, partial, reduce
 from itertools import chain, groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.index import Row
 from dedup.model.errors import counted, printable
@@ -73,65 +73,34 @@ _ENDS = (*".!?…。！？",)  # of a sentence
 _NEARLY = 0.9  # of all (0 to 1)
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
-_CELL = ">"  # ends the place of a line that a label stands above: only the report knows it
 _ALL_RUNS = DedupConfig(unchanged="drop")
 
 Pairs = Sequence[tuple[int, int]]
 """Rows: each a page kept, and its copy."""
 
 
-@dataclass(frozen=True)
-class LostLine:
+class LostLine(NamedTuple):
     """A *line* of a *copy*, its row, that says what the page *kept*, a row, does not.
 
-    *whole* is the gap of the line as a whole: below its label, if it is a value.  If it *is_of_view* the
-    copy has other elements, and if it *is_added* nothing stands in its place on the page kept.
+    *whole* is the gap of the line as a whole: below its label, if it *is_value*.  *sides* are what the
+    page kept says there, "" for nothing, and the copy, each address as one word; *gaps* those between
+    what stays in both.  It goes with others by *keys*.  If it *is_of_view* the copy has other elements.
     """
 
     copy: Row
     kept: int
     line: MarkedLine
+    sides: tuple[str, str]
     whole: Gap
-    is_of_view: bool = False
-    is_added: bool = False
-
-    @property
-    def host(self) -> str:
-        """The host of the copy."""
-        return self.copy.sighting.host
-
-    @property
-    def is_value(self) -> bool:
-        """Whether it stands below its label."""
-        return self.whole.place.endswith(_CELL)
-
-    @cached_property
-    def sides(self) -> tuple[str, str]:
-        """What the page kept says in its place, and the line itself, each address as one word."""
-        kept, copy = (ADDRESS.sub(_as_word, side(self.line, of)) for of in (KEPT, COPY))
-        return "" if self.is_added else kept, copy
+    gaps: set[Gap]
+    keys: set[Gap]
+    is_value: bool
+    is_of_view: bool
 
     @property
     def said(self) -> str:
         """What is lost."""
         return " ".join(span.text.strip() for span in self.line if span.is_lost)
-
-    @property
-    def begins(self) -> str:
-        """Its first words."""
-        return " ".join(_TOKEN.findall(self.sides[1])[:2])
-
-    @cached_property
-    def gaps(self) -> set[Gap]:
-        """In which gaps it differs, also by one word on each side; none where nothing stays."""
-        found = set() if self.is_value else noise.gaps_among(self.whole.place, self.sides)
-        return found | {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
-
-    @cached_property
-    def keys(self) -> set[Gap]:
-        """By what it may go with others: its gaps, or it as a whole, or how it begins."""
-        found = self.gaps or ({self.whole} if self.whole.is_possible else set())
-        return found if self.is_value else {*found, Gap("", heading=re.sub(r"\d+", "#", self.begins))}
 
     def differs(self, gap: Gap) -> bool:
         """Return whether something stands in *gap*, and something else on the page kept."""
@@ -267,10 +236,6 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
 # Places in texts
 
 
-def _as_word(address: re.Match[str]) -> str:
-    return re.sub(r"\W+", "_", f"_{address[0]}")
-
-
 def _lost_lines(
     losing: Mapping[int, MarkedLine], kept: int, copy: Row, *pages: Page
 ) -> Iterator[LostLine]:
@@ -283,18 +248,36 @@ def _lost_lines(
     one, other = (Counter(page.places) for page in pages)
     is_of_view = 2 * (one & other).total() < other.total()
     there, lines = map(noise.lines_of, pages)
-    known = {(at, " ".join(text.split())) for at, text in there}
-    for number, line in losing.items():
+    known, differ = {(at, " ".join(text.split())) for at, text in there}, {at + 1 for at in losing}
+    for number, shown in losing.items():
         (above, label), (place, _) = lines[number : number + 2]
-        said, is_other = side(line, COPY), (place, side(line, KEPT)) in known
-        whole = noise.line_gap(lines, number + 1, {at + 1 for at in losing})
-        is_value = is_other and above == place and number - 1 not in losing and _is_label(label)
-        if is_value and re.search(r"\w", _COUNTER.sub("", said)):
-            whole = Gap(place + _CELL, heading=label)
-        stays = sum(len(span.text.strip()) for span in line if span.of == BOTH)
+        kept_said, said = (_as_words(side(shown, of)) for of in (KEPT, COPY))
+        is_other = (place, side(shown, KEPT)) in known
+        stays = sum(len(span.text.strip()) for span in shown if span.of == BOTH)
         is_added = not is_other and 2 * stays < len(said)
-        shown = tuple(span for span in line if not (is_added and span.of == KEPT))
-        yield LostLine(copy, kept, shown, whole, is_of_view, is_added)
+        line = tuple(span for span in shown if not (is_added and span.of == KEPT))
+        sides = "" if is_added else kept_said, said
+        is_value = is_other and above == place and number not in differ and _is_label(label)
+        if is_value and re.search(r"\w", _COUNTER.sub("", said)):
+            whole = Gap(place, heading=label)
+            yield LostLine(copy, kept, line, sides, whole, set(), {whole}, True, is_of_view)
+            continue
+        gaps = noise.gaps_among(place, sides)
+        # By one word on each side it may be that of others, too.
+        gaps |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in gaps}
+        whole = noise.line_gap(lines, number + 1, differ)
+        keys = gaps or ({whole} if whole.is_possible else set())
+        keys = {*keys, Gap("", heading=re.sub(r"\d+", "#", _first_words(said)))}
+        yield LostLine(copy, kept, line, sides, whole, gaps, keys, False, is_of_view)
+
+
+def _as_words(line: str) -> str:
+    """Return *line* with each address as one word."""
+    return ADDRESS.sub(lambda found: re.sub(r"\W+", "_", f"_{found[0]}"), line)
+
+
+def _first_words(line: str) -> str:
+    return " ".join(_TOKEN.findall(line)[:2])
 
 
 def _is_label(text: str) -> bool:
@@ -303,46 +286,48 @@ def _is_label(text: str) -> bool:
 
 
 def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
-    """Yield the places of *lost* lines: each line goes with those that most copies have."""
-    is_record = _records_in(again)
-    for (host, name, shown), some in _grouped(again, lost).items():
-        # What all copies say alike, but for the time, tells none of them apart.
-        tells = len({(*_NO_VALUE.sub("", one.said).split(),) for one in some}) > 1
-        tells |= any(span.of == KEPT for one in some for span in one.line)
-        times = Counter((one.copy.id, one.whole.place) for one in some)
-        records = {
-            one.copy.id
-            for one in some
-            if tells and is_record(one, times[one.copy.id, one.whole.place] == 1)
-        }
-        copies, examples = {one.copy.id for one in some}, {one.line: one for one in some}
-        about = name or _name_of(some), DIFFERENT if name else "", sorted(records)
-        yield Place(shown, host, sorted(copies), [*examples.values()][:EXAMPLES], *about)
+    """Yield the places of *lost* lines: each line goes with those that most copies of its host have."""
+    hosts, is_record = defaultdict[str, list[LostLine]](list), _records_in(again)
+    for one in lost:
+        hosts[one.copy.sighting.host].append(one)
+    for host, found in hosts.items():
+        places = again.config.exceptions.places
+        marks = [name for site, name, says in places if site == host and says == DIFFERENT]
+        for (name, shown), some in _grouped(found, marks).items():
+            # What all copies say alike, but for the time, tells none of them apart.
+            tells = len({(*_NO_VALUE.sub("", one.said).split(),) for one in some}) > 1
+            tells |= any(span.of == KEPT for one in some for span in one.line)
+            times = Counter((one.copy.id, one.whole.place) for one in some)
+            once = [times[one.copy.id, one.whole.place] == 1 for one in some]
+            records = {
+                one.copy.id for one, of in zip(some, once, strict=True) if tells and is_record(one, of)
+            }
+            copies, examples = {one.copy.id for one in some}, {one.line: one for one in some}
+            about = name or _name_of(some), DIFFERENT if name else "", sorted(records)
+            yield Place(shown, host, sorted(copies), [*examples.values()][:EXAMPLES], *about)
 
 
-def _grouped(again: Again, lost: Sequence[LostLine]) -> Mapping[tuple[str, str, str], list[LostLine]]:
-    """Return *lost* lines by host, the name of a mark on them, and how a place of them is shown."""
-    places = again.config.exceptions.places
-    marks = [(site, name, noise.gaps_named(name)) for site, name, says in places if says == DIFFERENT]
-    having = defaultdict[tuple[str, Gap], list[int]](list)
+def _grouped(lost: Sequence[LostLine], marks: Sequence[str]) -> dict[tuple[str, str], list[LostLine]]:
+    """Return *lost* lines of a host by the name of a mark on them, and how a place of them is shown."""
+    marked = [(name, noise.gaps_named(name)) for name in marks]
+    having = defaultdict[Gap, list[int]](list)
     for one in lost:
         for key in one.keys:
-            having[one.host, key].append(one.copy.id)
+            having[key].append(one.copy.id)
+    counts = {key: (len({*copies}), len(copies)) for key, copies in having.items()}
 
-    def rank(host: str, whole: Gap, key: Gap) -> tuple[Any, ...]:
-        lines = having[host, key]
-        copies = len({*lines})
-        return key == whole and copies > 1, copies, len(lines), bool(key.place), key.anchors, key
+    def rank(whole: Gap, key: Gap) -> tuple[Any, ...]:
+        copies, lines = counts[key]
+        return key == whole and copies > 1, copies, lines, bool(key.place), key.anchors, key
 
-    groups = defaultdict[tuple[str, str, Gap], list[LostLine]](list)
+    groups = defaultdict[tuple[str, Gap], list[LostLine]](list)
     for one in lost:
-        own = (name for site, name, gaps in marks if site == one.host and any(map(one.differs, gaps)))
-        best = max(one.keys, key=partial(rank, one.host, one.whole))
-        name = next(own, "")
-        groups[one.host, name, Gap("") if name else best].append(one)
-    found = defaultdict[tuple[str, str, str], list[LostLine]](list)
-    for (host, name, _), some in groups.items():
-        found[host, name, _shown(some)] += some
+        name = next((name for name, gaps in marked if any(map(one.differs, gaps))), "")
+        best = max(one.keys, key=partial(rank, one.whole))
+        groups[name, Gap("") if name else best].append(one)
+    found = defaultdict[tuple[str, str], list[LostLine]](list)
+    for (name, _), some in groups.items():
+        found[name, _shown(some)] += some
     return found
 
 
@@ -361,12 +346,10 @@ def _gaps_at(place: str, lost: Sequence[LostLine]) -> list[Gap]:
     """Return the gaps between what stays in all *lost* lines, or where these are not all, the line."""
     headings = {one.whole.heading for one in lost}
     whole = Gap(place, heading=headings.pop() if len(headings) == 1 else "")
-    said, is_added = (
-        [said for one in lost for said in one.sides if said],
-        any(one.is_added for one in lost),
-    )
-    among = noise.gaps_among(place, said + [lost[0].begins] * is_added)
-    among = among or set.intersection(*(one.gaps for one in lost))
+    said = [said for one in lost for said in one.sides if said]
+    if is_added := not all(one.sides[0] for one in lost):
+        said.append(_first_words(said[0]))
+    among = noise.gaps_among(place, said) or set.intersection(*(one.gaps for one in lost))
     gaps = sorted(gap for gap in among if any(one.differs(gap) for one in lost))
     left = noise.Gaps(gaps, tries=True).leave_out
     both = ([left([Line(place, said)]).left for said in one.sides] for one in lost)
@@ -380,7 +363,7 @@ def _shown(lost: Sequence[LostLine]) -> str:
     Where no word stays it goes by a label above it, or by its elements and an example.
     """
     whole, lines = lost[0].whole, [*{one.line: one for one in lost}.values()][:_TRIED]
-    sides = [side(one.line, of) for one in lines for of in ((COPY,) if one.is_added else (COPY, KEPT))]
+    sides = [side(one.line, of) for one in lines for of in ((COPY, KEPT)[: 1 + bool(one.sides[0])])]
     stays = "" if lost[0].is_value else reduce(_common, filter(None, sides))
     if re.search(rf"[^\W\d]{{2}}|[{UNSPACED}]", stays):
         return printable("#".join(map(ends_of, stays.lstrip(", ").split("#"))), _LONGEST)
@@ -423,7 +406,9 @@ def _records_in(again: Again) -> Callable[[LostLine, bool], bool]:
             return not index.ledger.known(one.copy.sighting, _ALL_RUNS).site().unknown(pairs).any()
 
     def is_record(one: LostLine, is_once: bool) -> bool:
-        names = (name for gap in {*one.gaps, one.whole} for name in _names_of(one.host, gap))
+        names = (
+            name for gap in {*one.gaps, one.whole} for name in _names_of(one.copy.sighting.host, gap)
+        )
         kept, copy = (_COUNTER.sub("", said) for said in one.sides)
         if one.is_of_view or _DRAWN.search(one.sides[1]) or kept == copy or not moved.isdisjoint(names):
             return False

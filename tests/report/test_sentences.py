@@ -28,6 +28,8 @@ def test_all_of_the_copy_is_there(kept: str, copy: str) -> None:
     lines = compared(kept, copy).lines
     if not any(isinstance(line, int) for line in lines):
         assert texts_of(lines, COPY) == printable("".join(copy.split()))
+    for number, line in compared(kept, copy).losing.items():
+        assert texts_of([line], COPY) == printable("".join(copy.split("\n")[number].split()))
 
 
 def test_lines_far_from_a_change_are_counted() -> None:
