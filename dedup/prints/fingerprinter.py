@@ -214,13 +214,13 @@ def other_names(kept: bytes, page: bytes, *, in_headings: bool = True) -> Sample
     Both do so in their texts, or, with *in_headings*, both in nothing but a heading like the title, most
     words of which are the same: another headline names nothing else.
     """
-    there, here = (sampled(one[_TITLED : _pairs_begin(one)]) for one in (kept, page))
-    words, others = there[:-1:2], here[:-1:2]
-    where, is_alone = words[~np.isin(words, others)] & 1, ~np.isin(others, words)
-    is_variant = in_headings and 2 * np.count_nonzero(is_alone) <= len(others)
-    where = where if is_variant else where[where == 0]
-    found: Sampled = here[1::2][is_alone & np.isin(others & 1, where)]
-    return found
+    there, here = (sampled(one[_TITLED : _pairs_begin(one)]).tolist() for one in (kept, page))
+    words, others = there[:-1:2], here[:-1:2]  # so few that numpy would take ten times as long
+    alone = [(word & 1, pair) for word, pair in zip(others, here[1::2], strict=True) if word not in words]
+    where = {word & 1 for word in words if word not in others}
+    if not in_headings or 2 * len(alone) > len(others):
+        where.discard(1)
+    return np.array([pair for is_own, pair in alone if is_own in where], np.uint32)
 
 
 def _pairs_begin(traits: bytes) -> int:

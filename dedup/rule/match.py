@@ -379,11 +379,11 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     no page kept, *kept* has all pairs of words of the page but common ones, and no numbers of others
     stand in the place of some.
     """
-    title = title_of(page)
-    if not title or site.seen(title)[0] > VERSIONS:
+    title = title_of(page)  # the site is asked last: of most pages it would be asked for nothing
+    if not title or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
         return False
     is_titled = title == title_of(kept) or not len(prints.other_names(kept.traits, page.traits))
-    if not is_titled or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
+    if not is_titled or site.seen(title)[0] > VERSIONS:
         return False
     is_text = site.pages >= COMMON_PAGES and own_words(page, site) >= RECORD_WORDS
     if not (

@@ -89,6 +89,21 @@ def test_a_title_is_its_hash(title: str) -> None:
 @given(*[st.lists(st.integers(0, 9), max_size=9).map(lambda some: np.array(some, "<u4").tobytes())] * 2)
 def test_of_damaged_ones_some_names_are_told(one: bytes, other: bytes) -> None:
     assert set(other_names(one, other).tolist()) <= set(range(10))
+    for in_headings in (True, False):
+        found = other_names(one, other, in_headings=in_headings)
+        assert found.tolist() == names_of(one, other, in_headings=in_headings).tolist()
+
+
+def names_of(kept: bytes, page: bytes, *, in_headings: bool) -> Any:
+    """Return what `other_names` does, by arrays as a whole."""
+    counts = (int.from_bytes(one[12:16], "little") for one in (kept, page))
+    titled = zip((kept, page), counts, strict=True)
+    there, here = (np.frombuffer(one[16 : 16 + 8 * count], "<u4") for one, count in titled)
+    words, others = there[:-1:2], here[:-1:2]
+    where, is_alone = words[~np.isin(words, others)] & 1, ~np.isin(others, words)
+    if not in_headings or 2 * np.count_nonzero(is_alone) > len(others):
+        where = where[where == 0]
+    return here[1::2][is_alone & np.isin(others & 1, where)]
 
 
 def test_a_name_is_one_where_both_titles_and_texts_say_another() -> None:
