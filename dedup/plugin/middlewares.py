@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import Response
+from scrapy.http import Response, TextResponse
 
 from dedup.model.hashes import murmur3
 from dedup.model.urls import url_key
@@ -88,6 +88,8 @@ class DedupSpiderMiddleware(Component):
             exchange.has_ended = True
             self._settle(pipeline, exchange, kept=has_ended)
             rules.settled(exchange, is_whole=has_ended)
+            if isinstance(response, TextResponse):  # it and its selector hold each other, and the tree
+                response._cached_selector = None
 
     def _hand_over(self, response: Response, item: Any, *, exempt: bool, is_only: bool = False) -> None:
         assert self._pipeline

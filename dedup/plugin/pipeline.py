@@ -53,7 +53,7 @@ _PLACES = 3  # places where copies differ from the pages kept that the summary n
 _MAX_HOSTS = 20_000  # hosts that are remembered as visited; then all are recorded again
 # Of garbage collection, which takes a fifth of a crawl by Python's own: after so many objects most are
 # gone without it.  Also after so many bytes of pages, as large ones are few objects.
-_THRESHOLDS, _BYTES = (50_000, 5, 3), 4_000_000
+_THRESHOLDS, _BYTES = (50_000, 5, 3), 16_000_000
 
 
 class DedupPipeline:

@@ -216,10 +216,9 @@ def other_names(kept: bytes, page: bytes, *, in_headings: bool = True) -> Sample
     """
     there, here = (sampled(one[_TITLED : _pairs_begin(one)]).tolist() for one in (kept, page))
     words, others = there[:-1:2], here[:-1:2]  # so few that numpy would take ten times as long
-    alone = [(word & 1, pair) for word, pair in zip(others, here[1::2], strict=True) if word not in words]
-    where = {word & 1 for word in words if word not in others}
-    if not in_headings or 2 * len(alone) > len(others):
-        where.discard(1)
+    alone = [(word & 1, here[2 * at + 1]) for at, word in enumerate(others) if word not in words]
+    is_variant = in_headings and 2 * len(alone) <= len(others)
+    where = {word & 1 for word in words if word not in others and (is_variant or not word & 1)}
     return np.array([pair for is_own, pair in alone if is_own in where], np.uint32)
 
 
@@ -315,7 +314,7 @@ def sentences_digest(text: str) -> bytes:
 
 def _path_of(address: str) -> str:
     """Return the path of an *address*, with a scheme or without, and no slash at its end."""
-    _, slash, path = re.split(r"[?#]", address.rpartition("://")[2], maxsplit=1)[0].partition("/")
+    _, slash, path = address.rpartition("://")[2].partition("?")[0].partition("#")[0].partition("/")
     return f"{slash}{path}".rstrip("/")
 
 
@@ -334,7 +333,8 @@ def _muted(text: str, url: str) -> tuple[str, str]:
         return is_begin or there == host
 
     begin = path[: path.find("/", 1)] if path.count("/") > 1 else path
-    may_be = "://" in text or host in text or (begin and begin in text)
+    # Many texts name addresses, few their own one; its host may be in other letters there.
+    may_be = host in text or (begin and begin in text) or ("://" in text and host in text.lower())
     if not host or not may_be or not any(map(is_own, _ADDRESS.findall(text))):
         return text, ""
     lines, rest = text.split("\n"), []

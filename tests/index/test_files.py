@@ -169,8 +169,7 @@ def test_reads_what_a_living_crawl_writes(tmp_path: Path) -> None:
 def test_changes_nothing_not_even_a_dead_run(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as index:
-        run = index.runs.begin("spider")
-        index.store.leases.release(run.id)
+        index.store.leases.release(index.runs.begin("spider").id)
     before = tables(path)
     with SQLiteIndex(path, read_only=True) as reader:
         assert [run.ended for run in reader.runs.all()] == [None]

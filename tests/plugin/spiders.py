@@ -331,6 +331,7 @@ class HoldingSpider(Spider):
     name = "holding"
 
     async def start(self) -> AsyncIterator[Any]:
+        gc.disable()  # nothing may hold itself
         self.living: WeakSet[Response] = WeakSet()
         yield self._page(0)
 
@@ -345,7 +346,6 @@ class HoldingSpider(Spider):
             yield self._page(number + 1)
 
     def closed(self, reason: str) -> None:
-        gc.collect()
         assert self.crawler.stats
         self.crawler.stats.set_value("living", len(self.living))
 

@@ -32,8 +32,7 @@ def trapped(folder: Path, **settings: Any) -> Crawl:
         """One of three pages; all links have new session ids."""
         links = "".join(f"<a href='/guides/{name}.html?sid={next(numbers)}'>on</a>" for name in GUIDES)
         name = urlsplit(path).path.removeprefix("/guides/").removesuffix(".html")
-        content = f"<title>{name}</title><p>{text(len(name))}</p>{links}"
-        return content if name in GUIDES else None
+        return f"<title>{name}</title><p>{text(len(name))}</p>{links}" if name in GUIDES else None
 
     with answering(guide) as url:
         spider = "crawler.spiders.site.SiteSpider"
@@ -114,8 +113,7 @@ def test_a_page_of_a_failed_callback_is_no_canonical(tmp_path: Path, forgiven: A
 
 def test_a_page_with_two_items_counts_when_its_callback_ended(tmp_path: Path) -> None:
     doors(tmp_path, text(1), text(1), how="two_items", DEDUP_SOURCE="response")
-    pages = [row for row in rows(tmp_path) if row[0] == "page"]
-    assert pages == [(*NEW, CONFIRMED), (*NEAR, CONFIRMED)]
+    assert [row for row in rows(tmp_path) if row[0] == "page"] == [(*NEW, CONFIRMED), (*NEAR, CONFIRMED)]
 
 
 @pytest.mark.parametrize(("source", "outcome"), [("item", "confirmed"), ("response", "released")])

@@ -36,8 +36,7 @@ def test_copies_are_dropped_counted_and_explained(tmp_path: Path) -> None:
     assert done.stats["item_dropped_reasons_count/DuplicatePage"] == 2
     assert "Dropped exact_duplicate: <http://a/2> repeats <http://a/1>" in done.log
     assert "Dropped: " not in done.log  # Scrapy's own line, with the whole item
-    said = "Dropped near_duplicate: <http://a/3> repeats <http://a/1>: loses about 1 of "
-    assert said in done.log
+    assert "Dropped near_duplicate: <http://a/3> repeats <http://a/1>: loses about 1 of " in done.log
     assert "; 2 dropped (50.0%)" in done.log
     assert f"dedup report {tmp_path / 'pages.db'}" in done.log
     assert list(outcomes(tmp_path).values()) == [Outcome.CONFIRMED] * 4
@@ -193,8 +192,7 @@ ITEMS = [item(1, text(1)), item(2, text(1)), item(3, edited(1)), item(4, text(2)
 
 
 def run(folder: Path, *, type: str = "dict", spider: str = "TypedSpider", **settings: Any) -> Crawl:  # noqa: A002
-    arguments = {**listed(*ITEMS), "type": type}
-    return crawl(folder, f"tests.plugin.spiders.{spider}", settings, arguments)
+    return crawl(folder, f"tests.plugin.spiders.{spider}", settings, {**listed(*ITEMS), "type": type})
 
 
 @pytest.mark.parametrize("type_", ["dict", "Marked", "MarkedData"])

@@ -219,8 +219,7 @@ def test_what_nothing_but_noise_tells_apart_is_kept_if_it_comes_later(tmp_path: 
         above, below = site.noise()
         return document("The site", f"<p>{text(999, 40)}</p>{above}<p>A sensor</p>{below}")
 
-    paths = [f"/{number}/0" for number in range(80)]
-    done, _ = run(tmp_path, answer, paths)
+    done, _ = run(tmp_path, answer, [f"/{number}/0" for number in range(80)])
     assert set(numbers(done)) >= set(range(40))
     assert len(done.items) == 80
 
@@ -236,8 +235,7 @@ def test_a_counter_that_moves_acquits_nothing_else(tmp_path: Path) -> None:
             return document("Games", f"<p>{text(number, 60)}</p>{views}{score}")
         if number < 200:
             return document("Games", f"<p>{text(number, 60)}</p>{views}")
-        final = f"<p>The final result</p><p>Score {number % 7} : {number // 7}</p>"
-        return document("Games", final)
+        return document("Games", f"<p>The final result</p><p>Score {number % 7} : {number // 7}</p>")
 
     articles = [f"/{number}/{turn}" for number in range(100, 140) for turn in range(2)]
     mixed = articles + [f"/{number}/0" for number in range(200, 220)]

@@ -52,8 +52,7 @@ def test_what_cannot_be_asked_for_again_is_kept(tmp_path: Path, how: Any) -> Non
 
 
 def test_a_request_is_made_again_once_and_from_the_beginning() -> None:
-    first = Request("http://a.example/", meta={"retry_times": 2, "depth": 3})
-    again = once_more(first)
+    again = once_more(Request("http://a.example/", meta={"retry_times": 2, "depth": 3}))
     assert again is not None
     assert again.dont_filter
     assert (again.meta.get("retry_times"), again.meta["depth"]) == (None, 3)

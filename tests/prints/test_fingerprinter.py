@@ -10,6 +10,7 @@ from crawler.example import PAGES, page_of
 from dedup import DedupConfig, Page, fingerprint, hamming_distance
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import digest, murmur3
+from dedup.model.urls import host_of
 from dedup.native._pages import similarity
 from dedup.prints import fingerprinter
 from dedup.prints.fingerprinter import other_names, pairs_in, title_in, traits
@@ -86,24 +87,24 @@ def test_a_title_is_its_hash(title: str) -> None:
     assert title_in(found) == title_in(traits("Match 7"))
 
 
-@given(*[st.lists(st.integers(0, 9), max_size=9).map(lambda some: np.array(some, "<u4").tobytes())] * 2)
-def test_of_damaged_ones_some_names_are_told(one: bytes, other: bytes) -> None:
-    assert set(other_names(one, other).tolist()) <= set(range(10))
-    for in_headings in (True, False):
-        found = other_names(one, other, in_headings=in_headings)
-        assert found.tolist() == names_of(one, other, in_headings=in_headings).tolist()
+NUMBERS = st.lists(st.integers(0, 9), max_size=9).map(lambda some: np.array(some, "<u4").tobytes())
+
+
+@given(NUMBERS, NUMBERS, st.booleans())
+def test_of_damaged_ones_some_names_are_told(one: bytes, other: bytes, is_in: bool) -> None:
+    found = other_names(one, other, in_headings=is_in).tolist()
+    assert set(found) <= set(range(10))
+    assert found == names_of(one, other, in_headings=is_in).tolist()
 
 
 def names_of(kept: bytes, page: bytes, *, in_headings: bool) -> Any:
-    """Return what `other_names` does, by arrays as a whole."""
-    counts = (int.from_bytes(one[12:16], "little") for one in (kept, page))
-    titled = zip((kept, page), counts, strict=True)
-    there, here = (np.frombuffer(one[16 : 16 + 8 * count], "<u4") for one, count in titled)
+    """Return what `other_names` does, of arrays as a whole."""
+    ends = (16 + 8 * int.from_bytes(one[12:16], "little") for one in (kept, page))
+    there, here = (np.frombuffer(one[16 : next(ends)], "<u4") for one in (kept, page))
     words, others = there[:-1:2], here[:-1:2]
     where, is_alone = words[~np.isin(words, others)] & 1, ~np.isin(others, words)
-    if not in_headings or 2 * np.count_nonzero(is_alone) > len(others):
-        where = where[where == 0]
-    return here[1::2][is_alone & np.isin(others & 1, where)]
+    is_variant = in_headings and 2 * np.count_nonzero(is_alone) <= len(others)
+    return here[1::2][is_alone & np.isin(others & 1, where if is_variant else where[where == 0])]
 
 
 def test_a_name_is_one_where_both_titles_and_texts_say_another() -> None:
@@ -123,6 +124,24 @@ def test_a_name_is_one_where_both_titles_and_texts_say_another() -> None:
     red, blue, other = (named(one, f"{one}<p>Of wool") for one in names)
     assert len(other_names(red, blue)) == 1  # as both have it in headings alone
     assert not len(other_names(red, other))  # another headline
+
+
+PARTS = [*"http:// HTTP:// a.example A.EXAMPLE b.example /x /y K \u212a.example".split(), " ", "\n"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join), st.sampled_from(["a", "k", "\xe4"]))
+def test_lines_with_an_own_address_are_muted(text: str, name: str) -> None:
+    """As if each address were looked at of each text that may name one."""
+    own = f"{name}.example"
+
+    def is_own(address: str) -> bool:
+        host = host_of(address if "://" in address else f"http://{address}")
+        return host == own or ("." in host and fingerprinter._path_of(address) in {"/x", "/x/y"})
+
+    found = [any(map(is_own, fingerprinter._ADDRESS.findall(line))) for line in text.split("\n")]
+    may_be = any(part in text for part in ("://", own, "/x"))
+    muted = fingerprinter._muted(text, f"http://{own}/x/y")[0].split("\n")
+    assert [line.startswith(fingerprinter._MUTE) for line in muted] == [may_be and one for one in found]
 
 
 @pytest.mark.parametrize(

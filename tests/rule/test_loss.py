@@ -82,8 +82,7 @@ def test_words_lost_are_estimated_well(words: int, fresh: int) -> None:
         shared = text(seed, words)
         kept, page = f"{shared} {text(900 + seed, 30)}", f"{shared} {text(700 + seed, fresh)}"
         one, other = printed(kept), printed(page)
-        lost = lost_words(one, other, compare(one, other).similarity)
-        errors.append(lost - exactly_lost(kept, page))
+        errors.append(lost_words(one, other, compare(one, other).similarity) - exactly_lost(kept, page))
     # Of words/500 the sketch has a standard deviation of some 9 words; of few lost words it has less.
     assert abs(float(np.mean(errors))) < 6 * words / 500 + 1
     assert float(np.std(errors)) < 14 * words / 500 + 3
