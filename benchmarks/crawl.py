@@ -33,6 +33,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from benchmarks.child import anonymous_mb, child
 from crawler.example import running
 from crawler.spiders.site import SiteSpider
+from dedup import plugin
 from settings import CONCURRENT_ITEMS
 
 ADDON = {"ADDONS": {"dedup.plugin.Addon": 500}}
@@ -105,6 +106,8 @@ def main(folder: Path, starts: tuple[str, ...], repeat: int, kinds: tuple[str, .
 def crawled(kind: str, url: str) -> dict[str, Any]:
     """Crawl once in this process, and return what it took, without imports and the start."""
     name, settings = KINDS[kind]
+    for component in plugin.__all__ if "ADDONS" in settings else ():
+        getattr(plugin, component)  # which imports it
     with tempfile.TemporaryDirectory() as folder:
         index = {"DEDUP_INDEX": f"{folder}/pages.db"} if settings else {}
         process = CrawlerProcess({**COMMON, **settings, **index})
