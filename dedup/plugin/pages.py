@@ -40,8 +40,8 @@ def _page_of_tree(response: HtmlResponse) -> Page | None:
     """
     if len(response.body) > MAX_BYTES or "\ufffd" in (text := response.text):
         return None
-    # In UTF-8 a character of ASCII is one byte, another one up to four.
-    longest = len(text) * (1 if text.isascii() else 4)
+    # In UTF-8, as nearly all bodies are, a character is one byte to four.
+    longest = len(response.body) if response.encoding == "utf-8" else 4 * len(text)
     if not _is_well_decoded(response) or (longest > SMALL and has_flood(markup_of(text))):
         return None
     return Page.from_tree(response.selector.root, body=response.body, url=response.url, with_places=True)

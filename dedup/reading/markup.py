@@ -196,8 +196,11 @@ class _TagReader:
 
 def is_too_long(text: str) -> bool:
     """Return whether the normal form of *text* has more than `MAX_BYTES` bytes in UTF-8."""
-    if len(text) * _MOST_EXPANDED <= MAX_BYTES or text.isascii():
-        return len(text) > MAX_BYTES
+    if (size := len(text)) * _MOST_EXPANDED <= MAX_BYTES or text.isascii():
+        return size > MAX_BYTES
+    others = len(text.encode("utf-8", "surrogatepass")) - size  # or fewer are not of ASCII
+    if size + others * _MOST_EXPANDED <= MAX_BYTES:
+        return False
     return len(normalized(text).encode("utf-8", "surrogatepass")) > MAX_BYTES
 
 
