@@ -161,8 +161,7 @@ def _link_of(url: str, meta: dict[str, Any], referrer: bytes | None) -> Link:
     """
     depth = int(meta.get("depth", 0))
     named = (meta.get("redirect_urls") or [(referrer or b"").decode("latin-1")])[-1]
-    has_path = bool(named.partition("://")[2].partition("/")[2])
-    is_known = has_path or (depth == 1 and bool(named))
+    is_known = bool(named.partition("://")[2].partition("/")[2]) or (depth == 1 and bool(named))
     return Link(url, depth, named if is_known else url)
 
 

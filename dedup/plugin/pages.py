@@ -197,8 +197,7 @@ def item_name(page: Page) -> str:
 def _header_encoding(response: HtmlResponse) -> str | None:
     # Not `response.encoding`: without a declaration that is a guess, which differs between Scrapy
     # versions.
-    content_type = response.headers.get("Content-Type") or b""
-    return http_content_type_encoding(content_type.decode("latin-1"))
+    return http_content_type_encoding((response.headers.get("Content-Type") or b"").decode("latin-1"))
 
 
 def _is_well_decoded(response: HtmlResponse) -> bool:

@@ -329,8 +329,7 @@ def _muted(text: str, url: str) -> tuple[str, str]:
     def is_own(address: str) -> bool:
         there = host_of(address if "://" in address else f"http://{address}")
         other = _path_of(address)
-        is_begin = "." in there and other != "" and f"{path}/".startswith(f"{other}/")
-        return is_begin or there == host
+        return there == host or ("." in there and other != "" and f"{path}/".startswith(f"{other}/"))
 
     begin = path[: path.find("/", 1)] if path.count("/") > 1 else path
     # Many texts name addresses, few their own one; its host may be in other letters there.

@@ -199,9 +199,8 @@ def is_too_long(text: str) -> bool:
     if (size := len(text)) * _MOST_EXPANDED <= MAX_BYTES or text.isascii():
         return size > MAX_BYTES
     others = len(text.encode("utf-8", "surrogatepass")) - size  # or fewer are not of ASCII
-    if size + others * _MOST_EXPANDED <= MAX_BYTES:
-        return False
-    return len(normalized(text).encode("utf-8", "surrogatepass")) > MAX_BYTES
+    may_be = size + others * _MOST_EXPANDED > MAX_BYTES
+    return may_be and len(normalized(text).encode("utf-8", "surrogatepass")) > MAX_BYTES
 
 
 # The walk over the tree: what it knows of tags, and what it reads

@@ -204,8 +204,7 @@ class _Case:
 
     def _match(self, canonical: Canonical) -> Match:
         """Return how the page relates to *canonical* by the rule; it never repeats a stranger."""
-        site = self._beside(canonical.host)
-        matched = rule.match(canonical.fingerprint, self.page, self.config, site)
+        matched = rule.match(canonical.fingerprint, self.page, self.config, self._beside(canonical.host))
         if matched.is_duplicate and self.past.is_stranger(canonical):
             sentence = "The file of exceptions says that the pages are different."
             return matched._replace(reason=Reason.NEW, finding=STRANGER, sentence=sentence)
