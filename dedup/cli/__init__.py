@@ -49,8 +49,9 @@ class _Commands(click.Group):
             message = _without_passwords(str(error), ctx.meta[_GIVEN])
             raise click.ClickException(printable(message, limit=2000)) from error
         except click.ClickException as error:
-            if getattr(error, "option_name", "") == "--html":
-                vars(error)["possibilities"] = ["--output FILE.html"]
+            meant = {"--html": "--output FILE.html", **dict.fromkeys(("-i", "--index"), "INDEX, at the end")}
+            if instead := meant.get(getattr(error, "option_name", "")):
+                vars(error)["possibilities"] = [instead]
             vars(error)["message"] = _without_passwords(error.message, ctx.meta[_GIVEN])
             raise
 

@@ -70,6 +70,7 @@ def test_report_of_a_part(index: Path, arguments: list[object], urls: list[str])
         (["report", "--format", "html"], 2, "--format html needs --output"),
         (["report", "-o", "x.xlsx"], 2, "--output .xlsx: name it .html, .csv, .jsonl or .txt"),
         (["report", "--html"], 2, "--output FILE.html"),
+        (["explain", "a page", "-i", "pages.db"], 2, "INDEX, at the end"),
         (["report", "--changes", "--all"], 2, "--changes goes with"),
         (["report", "--run", 9], 1, "there is no run 9 in pages.db, the last is 2"),
         (["report", "--run", 2**63], 1, f"there is no run {2**63}"),
