@@ -29,11 +29,15 @@ HISTORIES ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 # What of the plugin asks Scrapy for anything that changes from release to release.
 WITH_SCRAPY = $(addprefix tests/plugin/test_,feeds.py middlewares.py pages.py pipeline.py requests.py \
-	stats.py tracking.py url_rules.py) \
+	stats.py tracking.py) \
+	$(addprefix tests/plugin/test_url_rules.py::test_,copies_are_not_fetched_and_all_is_listed \
+	a_redirect_target_is_never_lost a_paused_job_asks_for_what_its_first_part_withheld \
+	rules_speak_of_no_other_requests_than_those_of_links) \
 	$(addprefix tests/plugin/test_probes.py::test_,copies_are_dropped_whatever_moves_on_them \
 	nothing_is_asked_twice_in_vain a_site_that_refuses_is_asked_no_more a_failed_request_is_as_if_not_made \
 	what_a_stopped_crawl_could_not_check_is_told_and_kept_by_the_next) \
-	$(addprefix tests/crawls/test_,recrawl.py runs.py)
+	$(addprefix tests/crawls/test_,recrawl.py runs.py::test_who_delivers_nothing_records_nothing \
+	runs.py::test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats)
 # What the compiled code is made of.
 COMPILED := setup.py dedup/native/__init__.py $(wildcard dedup/native/*.pyx)
 

@@ -130,7 +130,7 @@ def outcome(read: Any) -> Any:
         return type(error)
 
 
-@examples_of(max_examples=examples(300), deadline=None)
+@examples_of(max_examples=examples(150), deadline=None)
 @given(st.lists(responses, min_size=1, max_size=4), st.integers(1, 6), limits)
 def test_items_are_read_as_if_nothing_was_read_before(found: list[Any], rounds: int, limit: int) -> None:
     ahead = reader()
