@@ -29,6 +29,8 @@ from dedup.model.errors import ConfigError, DedupError, printable, require_text
 # What was given to the command, for `click.Context.meta`.
 _GIVEN = "dedup.given"
 _ADDRESS = re.compile(r"postgres(?:ql)?:/[^\s'\"]*", re.IGNORECASE)
+# What is meant by options that a command does not have.
+_INSTEAD = {"--html": "--output FILE.html", **dict.fromkeys(("-i", "--index"), "INDEX, at the end")}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -49,8 +51,7 @@ class _Commands(click.Group):
             message = _without_passwords(str(error), ctx.meta[_GIVEN])
             raise click.ClickException(printable(message, limit=2000)) from error
         except click.ClickException as error:
-            meant = {"--html": "--output FILE.html", **dict.fromkeys(("-i", "--index"), "INDEX, at the end")}
-            if instead := meant.get(getattr(error, "option_name", "")):
+            if instead := _INSTEAD.get(getattr(error, "option_name", "")):
                 vars(error)["possibilities"] = [instead]
             vars(error)["message"] = _without_passwords(error.message, ctx.meta[_GIVEN])
             raise
