@@ -389,9 +389,10 @@ def _common(one: str, other: str) -> str:
 def _records_in(again: Again) -> Callable[[LostLine, bool], bool]:
     """Return what tells whether a copy may be another record, by what it has lost in a line.
 
-    It is if a number or a size stands there, once on a page, in a place that was not seen to move: a
-    price may be that of others, too.  What else names something counts only where it stands on no page
-    that was kept, as it does where another list has the same lines.
+    It is if a number or a size stands there, once on a page, in a place that was not seen to move, or in
+    a table or a list of terms another value of a label: a price may be that of others, too.  What else
+    names something counts only where it stands on no page that was kept, as it does where another list
+    has the same lines.
     """
     index, seen = again.index, ((site.host, *each) for site in again.noise for each in site.gaps.items())
     moved = {name for host, gap, one in seen if one.moved for name in _names_of(host, gap)}
@@ -417,6 +418,9 @@ def _records_in(again: Again) -> Callable[[LostLine, bool], bool]:
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
                     return True
+        is_cell = re.match(r"(?:dd|td)\b", one.whole.place.rpartition(">")[2]) is not None
+        if is_once and is_cell and not one.gaps and one.sides[0] and _is_label(one.whole.heading):
+            return True
         words = _words(_COUNTER.sub(" ", one.said), ADDRESS)
         # The first word of a line has a capital letter anyway, and what both titles name is their site.
         first = next(span for span in one.line if span.of != KEPT)

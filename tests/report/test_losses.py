@@ -64,6 +64,8 @@ DATED, SHOWING = "http://a.example/2026/11/{0}/{0}x.html", "198 results - showin
         # What the page kept says otherwise comes before what is added, on however many copies.
         (["by hand", "by foot", *ADDED], AMBER, ["by #", "seen # by us"]),
         (["see the hat", "see the Coat"], AMBER, ["see the #"]),  # a name of both titles
+        ([f"<dl><dt>Made by<dd>{it}</dl>" for it in ("hand", "foot")], RED, ["Made by: #"]),
+        ([f"<h4>Made by</h4><p>{it}" for it in ("hand", "foot")], AMBER, ["Made by: #"]),
         (["", "printed from https://a.example/17"], AMBER, ["printed from https://a.example/17"]),
         # All that may be records say something else in a place of theirs.
         (["", "printed in 2026 by us"], AMBER, ["printed in 2026 by us"]),
@@ -101,7 +103,7 @@ def test_a_cell_of_a_table_goes_by_the_one_before_it_and_each_is_a_place() -> No
     ropes = [cells.format(*said) for said in (("tarred", "M", "RO", 3), ("white", "S", "RO", 4))]
     colour, places = told(index_of(*coats, of_ropes=ropes))
     names = [place.split(" (")[0] for place in places]
-    assert (colour, names) == (RED, ["Size: #", "Item no.: #", "Colour: #"])
+    assert (colour, names) == (RED, ["Colour: #", "Size: #", "Item no.: #"])
 
 
 @pytest.mark.parametrize("before", ["More news", "Ann has it.", "我们一起去海边散步。"])
