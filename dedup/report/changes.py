@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
+from math import inf
 from typing import Any
 
 from dedup.index import Index, Row
@@ -26,6 +27,7 @@ CHANGES = ("added", "changed", "moved", "removed", "flipping")
 SUMMARY = "summary"
 _LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many pages is a counter
 _MOST = 50  # pages with the same text, of which one may have moved
+_MOST_READ = 1_000  # pages whose texts are compared for the log
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
 _ONLY_NOISE = "only in what is left out by now"
 _BESIDE = ". Most pages changed: perhaps only a counter or a list on them did; name it in DEDUP_IGNORE"
@@ -39,12 +41,13 @@ Change = dict[str, Any]
 class Changes:
     """What the crawl of *run* has changed: a record of each page by what it showed at last, then counts.
 
-    Without *has_passages*, no pages are read.  *gone* are answers by address and run, *sources* what
-    moved, *missed* are the addresses, or keys, of pages of the last crawl that were not met.
+    The texts of at most *most_read* pages are read for what changed inside.  *gone* are answers by
+    address and run, *sources* what moved, *missed* are addresses, or keys, of pages of the last crawl
+    that were not met.
     """
 
-    def __init__(self, index: Index, run: int, *, has_passages: bool = True) -> None:
-        self.index, self.run, self.has_passages = index, run, has_passages
+    def __init__(self, index: Index, run: int, *, most_read: float = inf) -> None:
+        self.index, self.run, self.most_read = index, run, most_read
         runs = index.runs.all()
         self.crawl = crawl_of(run, runs)
         self.runs = [one for one in runs if one.id in self.crawl]
@@ -199,7 +202,8 @@ class Changes:
         seen = row.sighting
         record: Change = {"change": change, "url": seen.url, "key": seen.item_key, "title": seen.title}
         record |= {"run": seen.run, "time": _moment(seen.time), "words": seen.fingerprint.words}
-        return record | self._inside(before, row) if before and self.has_passages else record
+        is_read = before and self.counts["changed"] < self.most_read
+        return record | self._inside(before, row) if before and is_read else record
 
     def _inside(self, before: Row, row: Row) -> Change:
         """Return what came and went, the title too, None if texts are not stored; and how many words."""
@@ -283,7 +287,7 @@ def _is_noise(record: Change) -> bool:
 
 def in_a_line(index: Index, run: int) -> str:
     """Return what `Changes` say of a crawl in a line, "" for a first one."""
-    changes = Changes(index, run, has_passages=False)
+    changes = Changes(index, run, most_read=_MOST_READ)
     if changes.since is None:
         return ""
     deque(changes, maxlen=0)

@@ -147,7 +147,7 @@ class Again:
         found = "" if is_update else verdict.finding  # which is of the page that it was compared with
         why = f"{_DECIDED.get(found) or _DECIDED.get(verdict.reason)}{_but(verdict)}"
         if verdict.represents:
-            why = "it takes the place of a page that it repeats and that its crawl had not met"
+            why = "it takes the place of a page that it repeats, not met by its crawl until then"
         elif verdict.is_restored:
             why = self._taken_back(row)
         elif verdict.reason is Reason.UNCHANGED:

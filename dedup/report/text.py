@@ -73,7 +73,7 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         for example in place.examples[:1]:
             yield QUIET, f"     {_url(example.copy)} for {_url(report.index.row(example.kept))}"
         yield from _more(others, most, "     ")
-    yield from _more(groups, most, what=" places")
+    yield from _more(groups, most, what="more place")
 
 
 def _url(row: Row) -> str:
@@ -81,8 +81,8 @@ def _url(row: Row) -> str:
 
 
 def _more(found: Sized, most: int | None, begin: str = "  ", what: str = "") -> Iterator[ToldLine]:
-    if most and len(found) > most:
-        yield QUIET, f"{begin}and {len(found) - most:,} more{what}"
+    if most and (left := len(found) - most) > 0:
+        yield QUIET, f"{begin}and {counted(left, what) if what else f'{left:,} more'}"
 
 
 def shares(report: Report, most: int | None) -> Iterator[str]:

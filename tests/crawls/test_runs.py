@@ -48,7 +48,7 @@ def test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats(tmp_path
     assert urls(items(tmp_path, first, second, **storage)) == ["http://a/1"]
     assert urls(items(tmp_path, {**first, "fate": "fail"}, second, **storage)) == ["http://a/2"]
     said = dedup(tmp_path, "explain", "http://a/2")
-    assert "it takes the place of a page that it repeats and that its crawl had not met" in said
+    assert "it takes the place of a page that it repeats, not met by its crawl until then" in said
     assert urls(items(tmp_path, second, **storage)) == ["http://a/2"]
 
 

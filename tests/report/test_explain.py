@@ -12,7 +12,7 @@ from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteI
 from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.marks import Exceptions, Said
 from dedup.reading.noise import Evidence, Gap
-from dedup.report.changes import Changes
+from dedup.report.changes import Changes, in_a_line
 from dedup.report.clusters import Report
 from dedup.report.explanation import briefly, judged_again
 from dedup.report.export import record_of
@@ -141,6 +141,7 @@ def test_what_is_left_out_by_now_is_no_change_and_a_title_is_one(tmp_path: Path)
         with SQLiteIndex(tmp_path / title) as index:
             changes = Changes(index, 2)
             told = [line for record in changes for line in changes.lines(record)]
+            assert in_a_line(index, 2).startswith(told[-1])  # as the log
         assert told[0] == f"changed   {ONE} (+{said}"
         assert (f"1 changed (of them 1 {noise})" in told[-1]) is (title == "Coat")
 
