@@ -472,8 +472,10 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
 
 
 def gaps_among(place: str, lines: Iterable[str]) -> set[Gap]:
-    """Return the gaps at *place* between the words that stay in all *lines*."""
+    """Return the gaps at *place* between the words that stay in all *lines*, none of long ones."""
     said = [Line(place, line) for line in dict.fromkeys(lines)]
+    if any(len(line.text) > _LONGEST_LINE for line in said):
+        return set()
     stays = _words(said[0].text)
     for line in said[1:]:
         blocks = _matched(stays, _words(line.text)).get_matching_blocks()
