@@ -5,7 +5,7 @@ Some numbers of every page are counted (a million in 100 MB), and figures are ma
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,8 +39,6 @@ _ALL_WORDS = 1 << 33  # no page has half as many
 Rows = NDArray[np.void]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
-Share = tuple[str, int, int]
-"""The name of a site or a run, how many of its pages were seen, and how many are duplicates."""
 
 
 @dataclass(frozen=True)
@@ -275,8 +273,7 @@ class Counts:
         # The page that it repeats may be of none of the runs.
         others = np.where(kept >= 0, rows["unjudged"][kept], NONE) if len(rows) else rows["unjudged"]
         rows["differs"] = rows["copy"] & (rows["unjudged"] != others)
-        runs, of_run = np.unique(rows["run"], return_inverse=True)
-        self.by_run = _shares(runs.tolist(), of_run, rows["copy"] & ~_is_own(rows))
+        self.by_run = _shares(rows["run"], rows["copy"] & ~_is_own(rows))
         self.sites, self.rows = tuple(sites), rows[_once(rows)]
         self.told: Booleans = self.rows["copy"] & ~(_is(self.rows, Reason.UNCHANGED) & is_of_run)
         self.rows["differs"] &= self.told
@@ -303,10 +300,11 @@ class Counts:
         return found
 
     @property
-    def by_site(self) -> list[Share]:
-        """The shares of the sites, those with most copies first."""
-        shares = _shares(self.sites, self.rows["site"], self.rows["copy"])
-        return sorted(shares, key=lambda share: (-share[2], -share[1], share[0]))
+    def by_site(self) -> list[tuple[str, int, int]]:
+        """The sites, how many pages of each were seen, and are copies; those with most copies first."""
+        shares = _shares(self.rows["site"], self.rows["copy"])
+        found = ((self.sites[site], pages, copies) for site, pages, copies in shares)
+        return sorted(found, key=lambda share: (-share[2], -share[1], share[0]))
 
     def places(self, rows: Iterable[int]) -> Integers:
         """Return where the rows of these numbers stand, `NONE` for those that are not here."""
@@ -362,11 +360,10 @@ def _is_own(rows: Rows) -> Booleans:
     return np.asarray(_is(rows, Reason.UNCHANGED) & (rows["canonical"] == rows["previous"]))
 
 
-def _shares(of: Iterable[object], group: NDArray[np.signedinteger], is_copy: Booleans) -> list[Share]:
-    """Return the counts of each group; *group* has its place in *of* for each row."""
-    names = list(map(str, of))
-    pages, copies = (np.bincount(one, minlength=len(names)) for one in (group, group[is_copy]))
-    return [one for one in zip(names, pages.tolist(), copies.tolist(), strict=True) if one[1]]
+def _shares(of: Integers, is_copy: Booleans) -> list[tuple[int, int, int]]:
+    """Return what the rows are *of*, how many each has, and how many of these are copies."""
+    rows, copies = (Counter(one.tolist()) for one in (of, of[is_copy]))
+    return [(one, count, copies[one]) for one, count in sorted(rows.items())]
 
 
 def site_of(url: str) -> str:

@@ -49,8 +49,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
     if answer.told:
-        found = counted(clusters, "cluster")
-        yield HEADING, f"{counted(answer.told, 'copy', 'copies')} in {found}"
+        yield HEADING, f"{counted(answer.told, 'copy', 'copies')} in {counted(clusters, 'cluster')}"
     for size, kept, copies in report.clusters(limit, COPIES if limit else 0):
         yield QUIET, ""
         yield from _cluster(report, size, kept, copies)
@@ -88,8 +87,8 @@ def _more(found: Sized, most: int | None, begin: str = "  ", what: str = "") -> 
 def shares(report: Report, most: int | None) -> Iterator[str]:
     """Yield how many pages of each run and site are copies, of *most* of both."""
     counts, runs = report.counts, []
-    for name, pages, copies in counts.by_run[::-1]:
-        run, told = report.again.runs.get(int(name)), f"run {name}"
+    for number, pages, copies in counts.by_run[::-1]:
+        run, told = report.again.runs.get(number), f"run {number}"
         if run:
             parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
             parts += [] if run.action == "drop" else [run.action]

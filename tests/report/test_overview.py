@@ -65,7 +65,7 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     assert {name: seen for name, seen, _ in counts.by_site} == pages
     found = {name: copies for name, _, copies in counts.by_site if copies}
     assert found == Counter(site_of(row.url) for row in copies)
-    runs = Counter(str(row.run) for row in standing)
+    runs = Counter(row.run for row in standing)
     assert {name: seen for name, seen, _ in counts.by_run} == runs
 
 
