@@ -16,7 +16,7 @@ from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import FATES, Match, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading.fields import held
-from dedup.reading.noise import Evidence, Gap, Gaps, Line, places_shown
+from dedup.reading.noise import Evidence, Gap, Gaps, Line, MarkedPlaces, places_shown
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.tokens import tokens
 from dedup.report.diff import Compared, compared
@@ -71,7 +71,7 @@ class Again:
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
         self.index, self.config = index, config
-        self.noise = all_noise(index.store)
+        self.noise, self._marked = all_noise(index.store), MarkedPlaces(config.exceptions)
         acting = ((one[:2], [gap for gap, it in one.gaps.items() if it.acts(gap)]) for one in self.noise)
         self._gaps = {site: Gaps(gaps) for site, gaps in acting if gaps}
         self.hosts = frozenset(host for _, host in self._gaps)
@@ -94,16 +94,19 @@ class Again:
     def page_of(self, number: int, *, is_whole: bool = False) -> Page | None:
         """Return the stored page of a row, or of that where it was the same; None for none to read.
 
-        Unless it *is_whole*, what is known by now to change at each load is left out.
+        Unless it *is_whole*, what is known by now to change at each load is left out, and marks on
+        places are obeyed, as when pages are judged.
         """
         row = self.index.row(number)
         try:
             page = self.index.page_of(row) or self.index.page_of(self.index.row(row.origin))
         except UnreadablePage:
             return None
+        if page is None or is_whole:
+            return page
         scope, host = row.sighting.scope, row.sighting.host
         gaps = self._gaps.get((scope, host)) or self._gaps.get(("", host))
-        return gaps.masked(page)[0] if page and gaps and not is_whole else page
+        return self._marked.obeyed(gaps.masked(page)[0] if gaps else page)
 
     def print_of(self, row: Row) -> Fingerprint:
         """Return the fingerprint of the page of *row*, made anew where its text is stored."""

@@ -139,17 +139,17 @@ class Place:
     def means(self) -> str:
         """What that may mean, or what somebody has said of it."""
         if self.says:
-            return f": {'tells pages apart' if self.says == DIFFERENT else 'ignored'}, as marked"
+            return ": tells pages apart, as marked"
         some = len(self.records) < len(self.copies)
         which = f"{len(self.records):,} of these" if some else "these"
         return f": {which} may be records" * bool(self.records) + self.advice
 
     def urgency(self) -> tuple[bool | int, ...]:
         """Return what the order of places goes by; what many copies add alike is of a frame."""
-        is_added = all(span.of != KEPT for one in self.examples for span in one.line)
-        is_frame = is_added and len(self.examples) == 1 and len(self.copies) > EXAMPLES
-        said = [side(one.line, COPY) for one in self.examples]
-        is_counted = bool(said) and all(map(_COUNTER.search, said))
+        sides = [one.sides for one in self.examples]
+        is_counted = bool(sides) and all(_COUNTER.search(copy) for _, copy in sides)
+        is_added = not any(kept for kept, _ in sides)
+        is_frame = is_added and len(sides) == 1 and len(self.copies) > EXAMPLES
         order = bool(self.says), not self.records, not self.advice, is_counted
         return *order, is_frame, is_added, -len(self.copies)
 
@@ -200,18 +200,8 @@ class Losses:
 
 
 def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
-    """Return what is lost: with *pairs* by their texts, where they are stored; with *others* in fields.
-
-    Places that are marked are left out of the texts, as they are when pages are judged.
-    """
-    index, marked = again.index, noise.MarkedPlaces(again.config.exceptions)
-    whole = cache(partial(again.page_of, is_whole=True))
-
-    @cache
-    def read(row: int) -> Page | None:
-        page = again.page_of(row)
-        return page and replace(marked.obeyed(page), variant="")
-
+    """Return what is lost with *pairs* by their texts, if they are stored; with *others* in fields."""
+    index, read, whole = again.index, cache(again.page_of), cache(partial(again.page_of, is_whole=True))
     texts, lost = {}, list[LostLine]()
     for kept, copy in pairs:
         if (one := read(kept)) and (other := read(copy)):
