@@ -17,20 +17,13 @@ async function decide(button) {
   const group = button.closest("[data-mark]"), before = pressed(group);
   const says = before === button.value ? "" : button.value;
   press(group, says);
-  const problem = await sent({ ...JSON.parse(group.dataset.mark), says, label: LABELS[says] ?? "" });
-  document.getElementById("saved").textContent = problem ? `Not saved: ${problem}` : `Saved in ${marks}: the next crawl obeys.`;
+  const body = JSON.stringify({ ...JSON.parse(group.dataset.mark), says, label: LABELS[says] ?? "" });
+  const headers = { "Content-Type": "application/json", "X-Dedup-Token": token };
+  const answer = await fetch("marks", { method: "POST", body, headers }).catch(() => null);
+  const problem = answer ? await answer.text() : "the server has ended; start dedup report --serve again.";
+  const saved = problem ? `Not saved: ${problem}` : `Saved in ${marks}: the next crawl obeys.`;
+  document.getElementById("saved").textContent = saved;
   if (problem) press(group, before);
-}
-
-// Returns what went wrong, "" for nothing.
-async function sent(cells) {
-  try {
-    const answer = await fetch("marks", { method: "POST", body: JSON.stringify(cells),
-      headers: { "Content-Type": "application/json", "X-Dedup-Token": token } });
-    return answer.ok ? "" : await answer.text();
-  } catch {
-    return "the server does not answer; start dedup report --serve again.";
-  }
 }
 
 for (const button of all("button")) button.addEventListener("click", () => decide(button));
