@@ -10,7 +10,7 @@ import pytest
 from dedup import DedupConfig, SQLiteIndex
 from dedup.files.marks_file import read_marks, write_marks
 from dedup.index import Index
-from dedup.report.clusters import AMBER, GREEN, RED, Report
+from dedup.report.clusters import GREEN, RED, Report
 from tests.plugin.spiders import moving_site
 from tests.plugin.test_probes import run
 from tests.support.crawling import crawl, document
@@ -49,8 +49,6 @@ def test_the_next_crawl_obeys_marks_on_a_place(tmp_path: Path, spider: str, unch
     given: dict[str, Any] = {"DEDUP_PROBES": 0, "DEDUP_UNCHANGED": unchanged, "spider": spider}
     given |= {"DEDUP_TEXT_FIELDS": ["text"]} if spider == "LinesSpider" else {}
     first, _ = run(tmp_path, answer, PATHS, **given)
-    # A whole line of a text has nothing that names it but words around it that stay.
-    end = GREEN if spider == "ListedSpider" else AMBER
     known = {path_of(item) for item in first.items}
     marks = tmp_path / "pages.marks.csv"
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
@@ -72,7 +70,7 @@ def test_the_next_crawl_obeys_marks_on_a_place(tmp_path: Path, spider: str, unch
     third, _ = run(tmp_path, answer, PATHS, **given)
     assert len(third.items) == (16 if unchanged == "keep" else 0)
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
-        assert last(index, marks).colour == end
+        assert last(index, marks).colour == GREEN
 
 
 def test_a_mark_is_about_all_that_is_shown_to_differ_in_a_place(tmp_path: Path) -> None:
