@@ -288,11 +288,11 @@ def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
             tells = len({(*_NO_VALUE.sub("", one.said).split(),) for one in some}) > 1
             tells |= any(span.of == KEPT for one in some for span in one.line)
             times = Counter((one.copy.id, one.whole.place) for one in some)
-            once = [times[one.copy.id, one.whole.place] == 1 for one in some]
-            records = {
-                one.copy.id for one, of in zip(some, once, strict=True) if tells and is_record(one, of)
-            }
-            copies, examples = {one.copy.id for one in some}, {one.line: one for one in some}
+            may_be = (
+                one for one in some if tells and is_record(one, times[one.copy.id, one.whole.place])
+            )
+            copies, records = ({one.copy.id for one in lines} for lines in (some, may_be))
+            examples = {one.line: one for one in some}
             about = name or _name_of(some), DIFFERENT if name else "", sorted(records)
             yield Place(shown, host, sorted(copies), [*examples.values()][:EXAMPLES], *about)
 
@@ -329,7 +329,7 @@ def _name_of(lost: Sequence[LostLine]) -> str:
     gaps = [gap for place, some in sorted(places.items()) for gap in _gaps_at(place, some)]
     # Below a date or a price stands what is one page's own.
     can_be = all(gap.is_possible and not re.search(r"\d", gap.heading) for gap in gaps)
-    return noise.place_name(gaps) if can_be and not lost[0].is_value else ""
+    return noise.place_name(gaps) if can_be and not any(one.is_value for one in lost) else ""
 
 
 def _gaps_at(place: str, lost: Sequence[LostLine]) -> list[Gap]:
@@ -376,8 +376,8 @@ def _common(one: str, other: str) -> str:
 # Records
 
 
-def _records_in(again: Again) -> Callable[[LostLine, bool], bool]:
-    """Return what tells whether a copy may be another record, by what it has lost in a line.
+def _records_in(again: Again) -> Callable[[LostLine, int], bool]:
+    """Return what tells whether a copy may be another record, by a line and how many such it has.
 
     It is if a number or a size stands there, once on a page, in a place that was not seen to move, or in
     a table or a list of terms another value of a label: a price may be that of others, too.  What else
@@ -396,20 +396,20 @@ def _records_in(again: Again) -> Callable[[LostLine, bool], bool]:
         with index.store.transaction(writing=False):
             return not index.ledger.known(one.copy.sighting, _ALL_RUNS).site().unknown(pairs).any()
 
-    def is_record(one: LostLine, is_once: bool) -> bool:
+    def is_record(one: LostLine, times: int) -> bool:
         names = (
             name for gap in {*one.gaps, one.whole} for name in _names_of(one.copy.sighting.host, gap)
         )
         kept, copy = (_COUNTER.sub("", said) for said in one.sides)
         if one.is_of_view or _DRAWN.search(one.sides[1]) or kept == copy or not moved.isdisjoint(names):
             return False
-        if is_once and (one.is_value or one.gaps):
+        if times == 1 and (one.is_value or one.gaps):
             for word, kind in _words(one.said, _NO_VALUE):
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
                     return True
         is_cell = re.match(r"(?:dd|td)\b", one.whole.place.rpartition(">")[2]) is not None
-        if is_once and is_cell and not one.gaps and one.sides[0] and _is_label(one.whole.heading):
+        if times == 1 and is_cell and not one.gaps and one.sides[0] and _is_label(one.whole.heading):
             return True
         words = _words(_COUNTER.sub(" ", one.said), ADDRESS)
         # The first word of a line has a capital letter anyway, and what both titles name is their site.
