@@ -214,15 +214,6 @@ def test_lines_that_each_have_a_value_are_compared_value_by_value() -> None:
     assert (colour, " ref # of " in place) == (RED, True)
 
 
-def test_of_a_long_line_no_part_is_a_place_of_its_own() -> None:
-    """To find what stays in such lines would take longer than all else."""
-    said = " ".join(text(seed, 150) for seed in range(3))
-    (place,) = Report(
-        stored((n, f"<p class=a>{said} costs {n}9 crowns") for n in range(2))
-    ).losses.places
-    assert place.mark.place == place_name([Gap("html>body>p.a")])
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_a_mark_on_a_line_is_about_all_that_differs_in_it_on_any_copy(seed: int) -> None:
     rng = Random(seed)
