@@ -55,8 +55,7 @@ def test_a_list_on_a_terminal_begins_in_a_line_of_its_own(monkeypatch: pytest.Mo
 def test_nobody_is_asked_whether_to_forget_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("dedup.cli.manage.sys", terminal)
-    asked = run("forget", "http://a/1", "pages.db", input="n\n")
-    assert "Forget 1 row of pages.db?" in asked.output
+    assert "Forget 1 row of pages.db?" in run("forget", "http://a/1", "pages.db", input="n\n").output
     done = run("forget", "http://a/9", "pages.db")
     assert "nothing was seen at http://a/9" in done.output
     assert "Forget" not in done.output
@@ -75,7 +74,6 @@ def test_a_package_of_strangers_in_its_place_is_told_in_one_line(tmp_path: Path)
         if part.name != "__init__.py":
             (package / part.name).symlink_to(part)
     (package / "__init__.py").write_text("def main(): ...\n")
-    code = "from dedup.cli import main; main()"
-    done = python("-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    done = python("-c", "from dedup.cli import main; main()", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "another package named dedup" in done.stderr

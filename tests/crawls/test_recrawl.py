@@ -74,8 +74,7 @@ def test_a_moved_site_is_delivered_unless_told_not_to(tmp_path: Path, settings: 
     shown = {path: document(text(number)) for path, number in pages.items()}
     with serving({"/": document(text(1), *pages), **shown}) as url:
         crawled(tmp_path, url, **settings)
-        moved = url.replace("127.0.0.1", "localhost")
-        done = crawled(tmp_path, moved, **settings)
+        done = crawled(tmp_path, url.replace("127.0.0.1", "localhost"), **settings)
     assert len(done.items) == (0 if settings else 4)
     said = "copies of pages of 127.0.0.1, not visited by this crawl"
     assert (f"{5} {said}" in done.log) is bool(settings)

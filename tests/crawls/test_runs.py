@@ -94,8 +94,7 @@ def test_an_index_that_is_locked_from_the_start_is_one_clear_error(tmp_path: Pat
 @pytest.mark.slow
 def test_a_locked_index_does_not_stop_the_crawl(tmp_path: Path) -> None:
     contents = {"contents": json.dumps([text(n) for n in range(40)])}
-    settings = {**SLOW, "DOWNLOAD_DELAY": 0.1}
-    running = started(tmp_path, PAGES, settings, contents)
+    running = started(tmp_path, PAGES, {**SLOW, "DOWNLOAD_DELAY": 0.1}, contents)
     running.wait_for("Deduplicating into")
     with locked(tmp_path / "pages.db"):
         begin = time.monotonic()

@@ -102,8 +102,7 @@ def test_files_are_judged_in_order_whatever_cannot_be_read(tmp_path: Path) -> No
     for number in (5, 70):  # links to nothing
         (folder / f"{number:02}.html").unlink()
         (folder / f"{number:02}.html").symlink_to(tmp_path / "nowhere")
-    done = add("--index", tmp_path / "x.db", folder, "--json")
-    told = json.loads(done.stdout)
+    told = json.loads(add("--index", tmp_path / "x.db", folder, "--json").stdout)
     counts = {name: told[name] for name in ("records", "kept", "dropped", "bad", "not_judged")}
     assert counts == {"records": 90, "kept": 42, "dropped": 48, "bad": 2, "not_judged": 2}
 

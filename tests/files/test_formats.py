@@ -130,8 +130,7 @@ def test_a_quote_that_never_ends_loses_no_row(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "a.csv"
     rows = ["1,one", '2,"two', "3,three", '4,"four"', "5,five", '6,"six', "7,seven"]
     path.write_text("n,text\n" + "\n".join(rows) + "\n")
-    feed = feed_of(path)
-    records = list(feed.records())
+    records = list(feed_of(path).records())
     assert b"".join(record.source for record in records) == path.read_bytes()[7:]
     good = [row_of(record) for record in records if not problem_of(record)]
     assert good == [["1", "one"], ["5", "five"]]

@@ -54,8 +54,7 @@ def crawl(client: int, together: Barrier, place: str, lost: float, fault: str) -
             for number, found in enumerate(pages)
         ]
         while left:
-            some = left[: rng.randint(1, 16)]
-            verdicts = index.ledger.find_or_add(some, CONFIG, confirmed=not lost)
+            verdicts = index.ledger.find_or_add(left[: rng.randint(1, 16)], CONFIG, confirmed=not lost)
             if len(left) == TEXTS:
                 together.wait()  # what is lost of these has copies that were dropped
             left = left[len(verdicts) :]

@@ -101,8 +101,7 @@ def test_a_confirmed_page_that_is_taken_back_was_never_seen(index: Index) -> Non
     run = index.runs.begin("spider")
     first = add(index, run, "http://a/", text(1), confirmed=True)
     add(index, run, "http://b/", text(1))
-    pending = add(index, run, "http://c/", text(2))
-    rows = [number(first), number(pending)]
+    rows = [number(first), number(add(index, run, "http://c/", text(2)))]
     assert index.ledger.release(*rows) == 2
     assert index.ledger.release(*rows) == 0
     assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED, Outcome.RELEASED]

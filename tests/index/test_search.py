@@ -72,8 +72,7 @@ def test_what_is_no_sample_is_refused() -> None:
 
 
 def block() -> list[Any]:
-    stored = np.arange(1, 9, dtype=np.uint64) << np.uint64(50)
-    return list(_block_of(stored, *_LAYOUT[0]))
+    return list(_block_of(np.arange(1, 9, dtype=np.uint64) << np.uint64(50), *_LAYOUT[0]))
 
 
 def test_blocks_that_lead_outside_of_their_simhashes_are_refused() -> None:

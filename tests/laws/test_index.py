@@ -262,8 +262,7 @@ class SameAnswersOnPostgres(SameAnswers):
     """One client; what several do at a time is in `test_clients`."""
 
     def opened(self, *, is_new: bool = False) -> Any:
-        server = postgres.server()
-        return PostgresIndex(postgres.empty() if is_new else server.address())
+        return PostgresIndex(postgres.empty() if is_new else postgres.server().address())
 
 
 TestSameAnswers = SameAnswers.TestCase

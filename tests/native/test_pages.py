@@ -214,8 +214,7 @@ def test_a_dictionary_may_make_more_of_a_text() -> None:
         return _pages.Content(lambda _: words, lambda hashes: np.ones(len(hashes)), **sizes)
 
     untitled = np.array([], np.uint64), np.array([], np.uint32)
-    made = content(["\u6c49" * 3000, "\n", "\u6c49" * 20])
-    _, _, count, *_ = made("\u6c49\u5b57 a \u6c49", *untitled)
+    _, _, count, *_ = content(["\u6c49" * 3000, "\n", "\u6c49" * 20])("\u6c49\u5b57 a \u6c49", *untitled)
     assert count == 3
     with pytest.raises(TypeError):
         content([b"x"])("\u6c49\u5b57 a", *untitled)

@@ -238,8 +238,7 @@ def differences(told: Sequence[Told], plain: Sequence[Told], left: Sequence[int]
     for number, other in zip(left, plain, strict=True):
         one, two = _stored(told[number]), _stored(other)
         if one != two:
-            what = f"stored {one}, without the dry runs {two}"
-            return [Violation("dry", number, what)]
+            return [Violation("dry", number, f"stored {one}, without the dry runs {two}")]
     return []
 
 
@@ -328,8 +327,7 @@ class _Trial:
 
     def _stands_elsewhere(self, unit: Unit, lived: Lived) -> bool:
         """Whether it may be a copy of none, as all that it says stands on several others."""
-        is_long = len(unit.truth) > MOST_LOST
-        return is_long and not (self.history.has_keys or self._lost(unit, lived))
+        return len(unit.truth) > MOST_LOST and not (self.history.has_keys or self._lost(unit, lived))
 
     def _is_news(self, unit: Unit, lived: Lived) -> bool:
         """Whether what it says was never delivered, nor repeats what this crawl has delivered."""
@@ -532,8 +530,7 @@ class _Trial:
             first = one.ending == two.ending == "finished" and not (
                 one.step.job or two.step.job or one.step.name or two.step.name
             )
-            alone = self.history.together()[:2] == [[0], [1]]
-            same = alone and _sight(one.step) == _sight(two.step)
+            same = self.history.together()[:2] == [[0], [1]] and _sight(one.step) == _sight(two.step)
             plain = not (one.step.fails or two.step.fails or one.step.is_dry or two.step.is_dry)
             chosen = self.history.unchanged == "keep"
             alike = one.step.max_lost_words == two.step.max_lost_words

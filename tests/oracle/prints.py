@@ -44,8 +44,7 @@ def token_lines(text: str) -> list[list[str]]:
             lines[-1] += [run[at : at + 2] for at in range(len(run)) if at == 0 or at + 2 <= len(run)]
         else:
             lines[-1] += segment(run)
-    has_words = re.search(r"\w", "".join(map("".join, lines)))
-    return list(filter(None, lines)) if has_words else []
+    return list(filter(None, lines)) if re.search(r"\w", "".join(map("".join, lines))) else []
 
 
 _MASK = (1 << 64) - 1

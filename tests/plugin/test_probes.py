@@ -248,8 +248,7 @@ def test_a_real_text_beside_one_that_moves_is_no_noise(tmp_path: Path) -> None:
     now = Random(4)
 
     def answer(path: str, before: int) -> str:
-        number = int(path.split("/")[1])
-        own, drawn = text(number, 12), text(now.randrange(500, 540), 12)
+        own, drawn = text(int(path.split("/")[1]), 12), text(now.randrange(500, 540), 12)
         quotes = "".join(f"<div class='quote'><p>{each}</p></div>" for each in (own, drawn))
         return document("Quotations", f"<h3>All quotations</h3>{quotes}<p>{text(999, 60)}</p>")
 

@@ -175,8 +175,7 @@ def test_what_was_withheld_is_asked_for_when_its_rule_was_wrong(tmp_path: Path) 
 @sees_pages_in_time
 def test_a_page_that_leads_on_switches_a_rule_off(tmp_path: Path) -> None:
     accept(tmp_path, SID)
-    site = {**SITE, "/p?sid=2": ["page", ["/hidden"]], "/hidden": ["hidden", []]}
-    done = small(tmp_path, site)
+    done = small(tmp_path, {**SITE, "/p?sid=2": ["page", ["/hidden"]], "/hidden": ["hidden", []]})
     assert "only one leads to http://small.example/hidden" in done.log
     assert "hidden" in shown(done.items)
     assert done.dedup()["rules/switched_off"] == 1

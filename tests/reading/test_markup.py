@@ -367,8 +367,7 @@ def both_doors(html: str) -> list[Page]:
 
 @given(markups)
 def test_what_selectors_see_is_read(html: str) -> None:
-    selector = Selector(text=html, type="html")
-    seen = set(re.findall(r"word\d", " ".join(selector.xpath(SEEN).getall())))
+    seen = set(re.findall(r"word\d", " ".join(Selector(text=html, type="html").xpath(SEEN).getall())))
     for page in both_doors(html):
         assert seen <= set(re.findall(r"word\d", page.text))
 

@@ -250,8 +250,7 @@ def test_an_edit_is_found_and_another_page_is_none(language: str) -> None:
     one, other = PAGES[language]
     # The date of a visit at the end, and one sign in the middle.
     middle = len(one) // 2
-    edited = f"{one[:middle]}7{one[middle + 1 :]} 2024-05-01"
-    assert compare(page(one), page(edited)).is_duplicate
+    assert compare(page(one), page(f"{one[:middle]}7{one[middle + 1 :]} 2024-05-01")).is_duplicate
     found = compare(page(one), page(other))
     assert not found.is_duplicate
     assert found.similarity < 0.1

@@ -81,8 +81,7 @@ def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
     path, urls = tmp_path / "listed.db", [f"http://a.example/{number}" for number in range(3)]
     judged(path, *map(page, told_elsewhere(), urls), store_pages=False)
     output = run("explain", urls[2], path).output
-    said = r"  loses    about \d+ of 500 words, all( but about \d)? of which stand on"
-    assert re.search(said, output)
+    assert re.search(r"  loses    about \d+ of 500 words, all( but about \d)? of which stand on", output)
     assert "dropped: it is like a page that was kept, and its other words stand on others.\n" in output
     assert BY_SITE in output
     for one, end in ((urls[0], BY_SITE), (urls[1], " So it is no copy.\n")):

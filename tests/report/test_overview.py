@@ -90,8 +90,7 @@ def test_a_page_counts_by_the_newest_run_that_saw_it() -> None:
     index = MemoryIndex()
     for contents in ([text(1), edited(1, 4)], [text(1), text(2)], [text(1), edited(1, 3)]):
         checked(index, [(f"http://a.example/{n}", content) for n, content in enumerate(contents)])
-        is_copy = contents[1] != text(2)
-        assert (Report(index).answer.seen, Report(index).answer.near) == (2, int(is_copy))
+        assert (Report(index).answer.seen, Report(index).answer.near) == (2, int(contents[1] != text(2)))
 
 
 def test_several_items_of_one_address_are_pages_of_their_own() -> None:
@@ -123,8 +122,7 @@ def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
             for price in prices:
                 url = f"http://a.example/{price}/{len(prices)}"
                 detector.check(replace(page(text(1), url), unjudged=f'{{"price":"{price}"}}'))
-    answer = Report(index, run=2).answer
-    assert str(answer) == (
+    assert str(Report(index, run=2).answer) == (
         "2 pages seen = 0 kept + 2 exact copies. The other 2: 1 loses nothing, 1 differs in other fields."
     )
 

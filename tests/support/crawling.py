@@ -139,8 +139,7 @@ def scrapy(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str
     """Run the command ``scrapy`` in this project."""
     with TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
-        process = _forked(_execute, list(arguments), output=output, errors=errors, cwd=cwd)
-        code = _ended(process, errors)
+        code = _ended(_forked(_execute, list(arguments), output=output, errors=errors, cwd=cwd), errors)
         texts = output.read_text("utf-8"), errors.read_text("utf-8")
         return subprocess.CompletedProcess(arguments, code, *texts)
 

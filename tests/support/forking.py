@@ -37,8 +37,7 @@ def start() -> None:
 def all_at_once(count: int, work: Callable[..., None], *given: Any) -> None:
     """Do *work* in *count* processes, with the number of each and a barrier for all; none may fail."""
     context = forking()
-    together = context.Barrier(count, timeout=SECONDS)
-    given = (together, *given)
+    given = (context.Barrier(count, timeout=SECONDS), *given)
     started = [context.Process(target=work, args=(n, *given), daemon=True) for n in range(count)]
     for process in started:
         process.start()
