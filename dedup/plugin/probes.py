@@ -45,8 +45,8 @@ from dedup.rule.match import EDIT_WORDS, match, own_words
 
 logger = logging.getLogger(__name__)
 
-# Of a host no page before this one is asked for twice, and so many where it has fewer than 400.
-FIRST, FEWEST = 20, 20
+# Of a host no page before this one is asked for twice, and so many where it has fewer than 800.
+FIRST, FEWEST = 20, 40
 # At first pages are asked for again until so many have changed nothing of what is left out, at most
 # so many at a time.  After so many failures, one after the other, nothing more is asked for.
 _PATIENCE = 3
