@@ -297,11 +297,12 @@ class Left(NamedTuple):
 class Gaps:
     """Some gaps, by their places; if one *tries* them, also those in a line that is left out.
 
-    *with_labels* leaves out what names a gap as well, where nothing else is left of a line.
+    Those *of_marks* are at the same step of any path (`step_of`); where nothing else is left of a line
+    what names them is left out as well.
     """
 
-    def __init__(self, gaps: Collection[Gap], *, tries: bool = False, with_labels: bool = False) -> None:
-        self._tries, self._with_labels = tries, with_labels
+    def __init__(self, gaps: Collection[Gap], *, tries: bool = False, of_marks: bool = False) -> None:
+        self._tries, self._of_marks = tries, of_marks
         self._lines: dict[tuple[str, str], Gap] = {}
         self._inside: defaultdict[str, list[Gap]] = defaultdict(list)
         self._places = {gap.place for gap in gaps}
@@ -315,13 +316,14 @@ class Gaps:
         """Return what is left of *lines* without what is in the gaps."""
         out: defaultdict[Gap, list[str]] = defaultdict(list)
         left, heading = [], ""
-        for place, text in lines:
+        for path, text in lines:
+            place = step_of(path) if self._of_marks else path
             rest, gap, found = text, None, set[Gap]()
             if place in self._places:
                 gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
                 if not gap or self._tries:
                     rest, found = _without(text, self._inside[place], are_all=self._tries)
-                if self._with_labels and found:
+                if self._of_marks and found:
                     beside = {word for one in found for word in (*one.before, *one.after)}
                     rest = "" if beside.issuperset(_words(rest)) else rest
                 for one in found | {gap} if gap else found:
@@ -726,6 +728,12 @@ _OF_TEXT = "text"  # the place of the lines of a text that had no elements
 _MOST_SHARE = 0.5
 
 
+def step_of(place: str) -> str:
+    """Return the last step of a path if it has a class or an id, as in each layout, else the path."""
+    last = place.rpartition(">")[2]
+    return last if "." in last or "#" in last else place
+
+
 def place_name(gaps: Sequence[Gap]) -> str:
     """Return the *gaps* of a place as a file of marks has them: one, or a list of several."""
     return json.dumps(gaps if len(gaps) > 1 else gaps[0], ensure_ascii=False)
@@ -760,12 +768,12 @@ class MarkedPlaces:
         apart = defaultdict[str, dict[Gap, tuple[str, Gap]]](dict)
         ignored = defaultdict[str, list[Gap]](list)
         for site, name, says in exceptions.places:
-            gaps = gaps_named(name)
+            gaps = [gap._replace(place=step_of(gap.place)) for gap in gaps_named(name)]
             ignored[site] += gaps if says != DIFFERENT else []
             apart[site] |= {gap: (name, gap._replace(place="")) for gap in gaps if says == DIFFERENT}
         self._apart = apart
         self._hosts = {
-            site: (Gaps(apart[site], tries=True), Gaps(ignored[site], with_labels=True))
+            site: (Gaps(apart[site], tries=True, of_marks=True), Gaps(ignored[site], of_marks=True))
             for site in {*ignored}
         }
 

@@ -213,12 +213,14 @@ def test_a_mark_tells_the_same_in_each_layout() -> None:
     assert "" != variant("dl", "Monday") == variant("main>dl", "Monday") != variant("dl", "Friday")
 
 
-def test_what_does_not_matter_is_left_out_with_its_label() -> None:
-    gap = Gap("text", ("Printed", "on"), ("$", "$"))
+def test_what_does_not_matter_is_left_out_with_its_label_in_each_layout() -> None:
+    gap = Gap("div>p.at", ("Printed", "on"), ("$", "$"))
     said = Exceptions.of([Said("", "", "copy", "a", noise.place_name([gap]))])
-    texts = ("A tide table", "Printed on 1 May", "Not printed on 2 May")
-    made = Page.from_text("\n".join(texts), url="http://a/")
-    assert MarkedPlaces(said).obeyed(made).text.split("\n")[:2] == [texts[0], texts[2]]
+    texts = "A tide table\nPrinted on 1 May\nNot printed on 2 May"
+    for place, left in ("main>p.at", (0, 2)), ("p.on", (0, 1, 2)):
+        made = replace(Page.from_text(texts, url="http://a/"), places=(place,) * 3)
+        lines = MarkedPlaces(said).obeyed(made).text.split("\n")
+        assert lines[: len(left)] == [texts.split("\n")[number] for number in left]
 
 
 def test_evidence_lasts_for_some_crawls() -> None:
