@@ -55,10 +55,10 @@ _DECIDED: dict[str, str] = {
 }
 # Why it was kept though dropped before: in this run, or in one that was stopped, or in another one.
 _TAKEN_BACK = (
-    "its crawl had dropped it as a copy of {} and took that back: no second request confirmed that what "
-    "it had left out changes at each load",
-    "run {run}, which had dropped it as a copy of {}, was stopped before it could check that",
-    "`dedup restore` took back that run {run} had dropped it as a copy of {}",
+    "its crawl had dropped it as {} and took that back: no second request confirmed that what it had "
+    "left out changes at each load",
+    "run {run}, which had dropped it as {}, was stopped before it could check that",
+    "that run {run} had dropped it as {} was taken back, by `dedup restore` or by it, to be safe",
 )
 ESTIMATED = "(By runs of four words: a changed word may count as four.)"
 
@@ -166,7 +166,9 @@ class Again:
         kept, run = self.index.row(repeated(dropped) or row.id), dropped.sighting.run
         was_stopped = run in self.runs and self.runs[run].ending != "finished"
         why = _TAKEN_BACK[0 if run == row.sighting.run else 1 if was_stopped else 2]
-        return why.format(printable_url(kept.sighting.url), run=run)
+        url = kept.sighting.url
+        was = "unchanged" if url == row.sighting.url else f"a copy of {printable_url(url)}"
+        return why.format(was, run=run)
 
     def _new_words(self, row: Row, nearest: Row) -> str:
         """Return which words side by side no page kept by then had, or of a record not the *nearest*."""
