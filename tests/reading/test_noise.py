@@ -13,16 +13,7 @@ from dedup import Page
 from dedup.model.marks import Exceptions, Said
 from dedup.prints.fingerprinter import sentences_digest
 from dedup.reading import noise
-from dedup.reading.noise import (
-    Evidence,
-    Gap,
-    Gaps,
-    MarkedPlaces,
-    Noise,
-    SiteLists,
-    lines_of,
-    places_shown,
-)
+from dedup.reading.noise import Evidence, Gap, Gaps, Noise, SiteLists, lines_of, places_shown
 from tests.support.pages import text
 
 FRAME = "<h1>The site</h1><p>Words that stand on each of its pages, so many that it is a text.</p>"
@@ -208,7 +199,7 @@ def test_a_mark_tells_the_same_in_each_layout() -> None:
     def variant(path: str, day: str) -> str:
         made = Page.from_text(f"Day\n{day}", url="http://a/")
         made = replace(made, places=(f"{path}>dt", f"{path}>dd"))
-        return MarkedPlaces(said).obeyed(made).variant
+        return noise.MarkedPlaces(said).obeyed(made).variant
 
     assert "" != variant("dl", "Monday") == variant("main>dl", "Monday") != variant("dl", "Friday")
 
@@ -219,7 +210,7 @@ def test_what_does_not_matter_is_left_out_with_its_label_in_each_layout() -> Non
     texts = "A tide table\nPrinted on 1 May\nNot printed on 2 May"
     for place, left in ("main>p.at", (0, 2)), ("p.on", (0, 1, 2)):
         made = replace(Page.from_text(texts, url="http://a/"), places=(place,) * 3)
-        lines = MarkedPlaces(said).obeyed(made).text.split("\n")
+        lines = noise.MarkedPlaces(said).obeyed(made).text.split("\n")
         assert lines[: len(left)] == [texts.split("\n")[number] for number in left]
 
 
