@@ -238,7 +238,7 @@ def places() -> None:
 
     Crawls ask for some pages twice. What differs then is left out of the pages of the host before they
     are compared. "#" stands for what is left out. Each place has a number, on how many pages it has
-    changed and stayed, and an example. If a place tells pages apart, switch it off: (off).
+    changed and stayed, and an example. If a place tells pages apart, switch it off: it says "(off)".
     """
 
 

@@ -294,11 +294,17 @@ class Left(NamedTuple):
         return None if stays else True
 
 
+def _step_of(place: str) -> str:
+    """Return the last step of a path if it has a class or an id, as in each layout, else the path."""
+    last = place.rpartition(">")[2]
+    return last if "." in last or "#" in last else place
+
+
 class Gaps:
     """Some gaps, by their places; if one *tries* them, also those in a line that is left out.
 
-    Those *of_marks* are at the same step of any path (`step_of`); where nothing else is left of a line
-    what names them is left out as well.
+    Those *of_marks* are, on a page without their path, wherever its last step is, if that has a class or
+    an id; where nothing else is left of a line, what names them is left out as well.
     """
 
     def __init__(self, gaps: Collection[Gap], *, tries: bool = False, of_marks: bool = False) -> None:
@@ -316,8 +322,10 @@ class Gaps:
         """Return what is left of *lines* without what is in the gaps."""
         out: defaultdict[Gap, list[str]] = defaultdict(list)
         left, heading = [], ""
+        elsewhere = self._places.difference(path for path, _ in lines) if self._of_marks else ()
+        steps = {_step_of(place): place for place in sorted(elsewhere)}
         for path, text in lines:
-            place = step_of(path) if self._of_marks else path
+            place = steps.get(_step_of(path), path) if steps and path not in self._places else path
             rest, gap, found = text, None, set[Gap]()
             if place in self._places:
                 gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
@@ -728,12 +736,6 @@ _OF_TEXT = "text"  # the place of the lines of a text that had no elements
 _MOST_SHARE = 0.5
 
 
-def step_of(place: str) -> str:
-    """Return the last step of a path if it has a class or an id, as in each layout, else the path."""
-    last = place.rpartition(">")[2]
-    return last if "." in last or "#" in last else place
-
-
 def place_name(gaps: Sequence[Gap]) -> str:
     """Return the *gaps* of a place as a file of marks has them: one, or a list of several."""
     return json.dumps(gaps if len(gaps) > 1 else gaps[0], ensure_ascii=False)
@@ -764,17 +766,16 @@ class MarkedPlaces:
     """The places that *exceptions* tell of; raises `ConfigError` for a bad one."""
 
     def __init__(self, exceptions: Exceptions) -> None:
-        # Gaps that tell apart, by what a layout does not change: the mark, and the gap without its path.
-        apart = defaultdict[str, dict[Gap, tuple[str, Gap]]](dict)
-        ignored = defaultdict[str, list[Gap]](list)
+        found = defaultdict[str, tuple[dict[Gap, str], list[Gap]]](lambda: ({}, []))
         for site, name, says in exceptions.places:
-            gaps = [gap._replace(place=step_of(gap.place)) for gap in gaps_named(name)]
-            ignored[site] += gaps if says != DIFFERENT else []
-            apart[site] |= {gap: (name, gap._replace(place="")) for gap in gaps if says == DIFFERENT}
-        self._apart = apart
+            apart, ignored = found[site]
+            if says == DIFFERENT:
+                apart |= dict.fromkeys(gaps_named(name), name)
+            else:
+                ignored += gaps_named(name)
         self._hosts = {
-            site: (Gaps(apart[site], tries=True, of_marks=True), Gaps(ignored[site], of_marks=True))
-            for site in {*ignored}
+            site: (apart, Gaps(apart, tries=True, of_marks=True), Gaps(ignored, of_marks=True))
+            for site, (apart, ignored) in found.items()
         }
 
     def __contains__(self, host: object) -> bool:
@@ -788,15 +789,14 @@ class MarkedPlaces:
         host = host_of(page.url) if self._hosts and page.seen_on is None else page.seen_on
         if host not in self._hosts or page.excess:
             return page
-        apart, ignored = self._hosts[host]
+        names, apart, ignored = self._hosts[host]
         whole = placed(page)
         masked, _ = ignored.masked(whole)
         if len(masked.text) < (1 - _MOST_SHARE) * len(page.text):
             masked = whole
         if out := apart.leave_out(lines_of(whole)).out:
-            names = self._apart[host]
-            told = sorted(
-                (*names[gap], here if gap.is_line else [*map(gap.said, here)])
+            told = sorted(  # each layout has its path
+                (names[gap], gap._replace(place=""), here if gap.is_line else [*map(gap.said, here)])
                 for gap, here in out.items()
             )
             variant = f"{MARKED}{page.variant}{MARKED}{digest(json.dumps(told).encode()).hex()}"

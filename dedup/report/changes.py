@@ -202,8 +202,9 @@ class Changes:
         seen = row.sighting
         record: Change = {"change": change, "url": seen.url, "key": seen.item_key, "title": seen.title}
         record |= {"run": seen.run, "time": _moment(seen.time), "words": seen.fingerprint.words}
-        is_read = before and self.counts["changed"] < self.most_read
-        return record | self._inside(before, row) if before and is_read else record
+        if before is None or self.counts["changed"] >= self.most_read:
+            return record
+        return record | self._inside(before, row)
 
     def _inside(self, before: Row, row: Row) -> Change:
         """Return what came and went, the title too, None if texts are not stored; and how many words."""

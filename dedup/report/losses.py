@@ -104,9 +104,8 @@ class LostLine(NamedTuple):
 
     def differs(self, gap: Gap) -> bool:
         """Return whether something stands in *gap*, and something else on the page kept."""
-        gap, whole = (one._replace(place=noise.step_of(one.place)) for one in (gap, self.whole))
-        if gap.is_line or gap.place != whole.place:
-            return gap == whole
+        if gap.is_line or gap.place != self.whole.place:
+            return gap == self.whole
         kept, copy = map(gap.said, self.sides)
         return any(copy) and kept != copy
 

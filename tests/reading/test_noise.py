@@ -191,17 +191,24 @@ def test_what_stays_for_a_while_is_no_value_where_it_moves_later() -> None:
     assert left(noise, "It is 9") == "It is"
 
 
-def test_a_mark_tells_the_same_in_each_layout() -> None:
-    """A page for print says it at another place."""
-    gaps = [Gap(f"{path}>dd", heading="Day") for path in ("dl", "main>dl")]
-    said = Exceptions.of([Said("", "", "different", "a", noise.place_name(gaps))])
+def variant(gaps: list[Gap], said: str, *paths: str) -> str:
+    """Return what tells a page apart, its lines at *paths*, by a mark on *gaps*."""
+    marks = Exceptions.of([Said("", "", "different", "a", noise.place_name(gaps))])
+    made = replace(Page.from_text(said, url="http://a/"), places=paths)
+    return noise.MarkedPlaces(marks).obeyed(made).variant
 
-    def variant(path: str, day: str) -> str:
-        made = Page.from_text(f"Day\n{day}", url="http://a/")
-        made = replace(made, places=(f"{path}>dt", f"{path}>dd"))
-        return noise.MarkedPlaces(said).obeyed(made).variant
 
-    assert "" != variant("dl", "Monday") == variant("main>dl", "Monday") != variant("dl", "Friday")
+def test_a_mark_tells_the_same_in_each_layout_and_is_of_its_path_where_a_page_has_it() -> None:
+    """A page for print says a day at another path; products beside one have prices of the same class."""
+    days = [Gap(f"{path}>dd", heading="Day") for path in ("dl", "main>dl")]
+    said = ("dl", "Monday"), ("main>dl", "Monday"), ("dl", "Friday")
+    told = (variant(days, f"Day\n{day}", f"{path}>dt", f"{path}>dd") for path, day in said)
+    monday, printed, friday = told
+    assert "" != monday == printed != friday
+    price = Gap("div>b.price", ("EUR",), ("$", "$"))
+    both = (f"EUR {own}\nEUR {other}" for own, other in ((9, 5), (9, 7), (8, 5)))
+    one, reloaded, another = (variant([price], said, "div>b.price", "ul>li>b.price") for said in both)
+    assert "" != one == reloaded != another
 
 
 def test_what_does_not_matter_is_left_out_with_its_label_in_each_layout() -> None:

@@ -19,8 +19,9 @@ async function decide(button) {
   press(group, says);
   const body = JSON.stringify({ ...JSON.parse(group.dataset.mark), says, label: LABELS[says] ?? "" });
   const headers = { "Content-Type": "application/json", "X-Dedup-Token": token };
-  const answer = await fetch("marks", { method: "POST", body, headers }).catch(() => null);
-  const problem = answer ? await answer.text() : "the server has ended; start dedup report --serve again.";
+  const problem = await fetch("marks", { method: "POST", body, headers })
+    .then((answer) => (answer.ok ? "" : answer.text()))
+    .catch(() => "the server has ended; start dedup report --serve again.");
   const saved = problem ? `Not saved: ${problem}` : `Saved in ${marks}: the next crawl obeys.`;
   document.getElementById("saved").textContent = saved;
   if (problem) press(group, before);
