@@ -203,8 +203,7 @@ def _show_loss(
     if lost != "nothing":
         _show_words(texts)
     for place in places:
-        what = ": it may be a record" * bool(place.records) + place.advice
-        told = place.means if place.says else what
+        told = place.means if place.says else ": it may be a record" * bool(place.records)
         click.secho(f"  place    {place.shown}{told}", fg="red" if place.records else None)
     is_rough = texts and texts.lost and now.lost and texts.lost != now.lost
     click.echo(f"  rule     {said}{f' {why.ESTIMATED}' * bool(is_rough)}")

@@ -135,9 +135,8 @@ class Report:
             said = "Nothing is lost with the copies." if answer.told else none
         elif self.colour == RED:
             copies = counted(len(losses.records), "copy differs", "copies differ")
-            key = ", or name the key proposed below" * any(one.advice for one in losses.places)
             said = f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
-            said += f"{TO_MARK}{key}."
+            said += f"{TO_MARK}, or name a field that tells them apart in DEDUP_KEY_FIELDS."
         else:
             lost = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
             found = [lost + " each" * (answer.losing > 1)] * bool(answer.losing)

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
-from itertools import chain, groupby, islice
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from dedup.index import Row
@@ -26,6 +26,7 @@ from dedup.report.diff import (
     KEPT,
     Compared,
     MarkedLine,
+    Span,
     compared,
     ends_of,
     pieces_of,
@@ -63,14 +64,10 @@ _COUNTER = re.compile(
     r"|\d+ ?(?:to|[-–]) ?\d+ (?:of|von) [\d.,]+",
     re.IGNORECASE,
 )
-# What names a record.
-KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
+_NAMES_RECORD = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 _NUMBER = re.compile(r"[\d.,]+")
-# One word with a letter and a digit.
-_CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w-]{4,}")
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 _ENDS = (*".!?…。！？",)  # of a sentence
-_NEARLY = 0.9  # of all (0 to 1)
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
 _ALL_RUNS = DedupConfig(unchanged="drop")
@@ -84,7 +81,8 @@ class LostLine(NamedTuple):
 
     *whole* is the gap of the line as a whole: below its label, if it *is_value*.  *sides* are what the
     page kept says there, "" for nothing, and the copy, each address as one word; *gaps* those between
-    what stays in both.  It goes with others by *keys*.  If it *is_of_view* the copy has other elements.
+    what stays in both.  It goes with others by *keys*.  It tells records apart unless it is *no_record*,
+    as where the copy has other elements.
     """
 
     copy: Row
@@ -95,7 +93,7 @@ class LostLine(NamedTuple):
     gaps: set[Gap]
     keys: set[Gap]
     is_value: bool
-    is_of_view: bool
+    no_record: bool
 
     @property
     def said(self) -> str:
@@ -115,7 +113,7 @@ class Place:
     """Where copies of *host* differ from the pages kept, the rows of these *copies*, and examples.
 
     *name* is that in a file of marks, "" where nobody can decide for all; *says* what somebody has said;
-    *records* are those of the copies that may be records; *advice* says which field of items keeps them.
+    *records* are those of the copies that may be records.
     """
 
     shown: str
@@ -125,7 +123,6 @@ class Place:
     name: str = ""
     says: str = ""
     records: Sequence[int] = ()
-    advice: str = ""
 
     def __str__(self) -> str:
         return f"{self.shown} ({self.where}){self.means}"
@@ -142,7 +139,7 @@ class Place:
             return ": tells pages apart, as marked"
         some = len(self.records) < len(self.copies)
         which = f"{len(self.records):,} of these" if some else "these"
-        return f": {which} may be records" * bool(self.records) + self.advice
+        return f": {which} may be records" * bool(self.records)
 
     def urgency(self) -> tuple[bool | int, ...]:
         """Return what the order of places goes by; what many copies add alike is of a frame."""
@@ -150,7 +147,7 @@ class Place:
         is_counted = bool(sides) and all(_COUNTER.search(copy) for _, copy in sides)
         is_added = not any(kept for kept, _ in sides)
         is_frame = is_added and len(sides) == 1 and len(self.copies) > EXAMPLES
-        order = bool(self.says), not self.records, not self.advice, is_counted
+        order = bool(self.says), not self.records, is_counted
         return *order, is_frame, is_added, -len(self.copies)
 
     @property
@@ -210,15 +207,13 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
             row = index.row(copy)
             if row.verdict.nowhere != 0:
                 lost += _lost_lines(found.losing, kept, row, one, other)
-    fields, by_name = {}, defaultdict[str, dict[int, tuple[int, str, str]]](dict)
+    fields = {}
     for kept_row, row in zip(*map(index.rows_of, zip(*others, strict=True)), strict=True):
-        differs = differing(kept_row, row)
-        fields[row.id] = told_fields(differs)
-        for name, *values in differs:
-            by_name[name][row.id] = kept_row.id, *values
-    places = [*_field_places(by_name, read), *_places(again, lost)]
+        fields[row.id] = told_fields(differing(kept_row, row))
+        lost += _lost_fields(kept_row, row, read)
+    places = [*_places(again, lost)]
     # What somebody says tells pages apart keeps these copies from now on, whatever else differs.
-    apart = {row for place in places if place.says == DIFFERENT for row in place.copies}
+    apart = {row for place in places if place.says for row in place.copies}
     places = [replace(one, records=[row for row in one.records if row not in apart]) for one in places]
     return Losses(texts, sorted(places, key=Place.urgency), fields)
 
@@ -279,7 +274,8 @@ def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
     """Yield the places of *lost* lines: each line goes with those that most copies of its host have."""
     hosts, is_record = defaultdict[str, list[LostLine]](list), _records_in(again)
     for one in lost:
-        hosts[one.copy.sighting.host].append(one)
+        is_field = one.whole.place.startswith("field ")
+        hosts["" if is_field else one.copy.sighting.host].append(one)
     for host, found in hosts.items():
         places = again.config.exceptions.places
         marks = [name for site, name, says in places if site == host and says == DIFFERENT]
@@ -401,15 +397,16 @@ def _records_in(again: Again) -> Callable[[LostLine, int], bool]:
             name for gap in {*one.gaps, one.whole} for name in _names_of(one.copy.sighting.host, gap)
         )
         kept, copy = (_COUNTER.sub("", said) for said in one.sides)
-        if one.is_of_view or _DRAWN.search(one.sides[1]) or kept == copy or not moved.isdisjoint(names):
+        if one.no_record or _DRAWN.search(one.sides[1]) or kept == copy or not moved.isdisjoint(names):
             return False
         if times == 1 and (one.is_value or one.gaps):
             for word, kind in _words(one.said, _NO_VALUE):
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
                     return True
-        is_cell = re.match(r"(?:dd|td)\b", one.whole.place.rpartition(">")[2]) is not None
-        if times == 1 and is_cell and not one.gaps and one.sides[0] and _is_label(one.whole.heading):
+        is_cell = re.match(r"(?:dd|td|field)\b", one.whole.place.rpartition(">")[2]) is not None
+        has_label = one.is_value or _is_label(one.whole.heading)
+        if times == 1 and is_cell and not one.gaps and one.sides[0] and has_label:
             return True
         words = _words(_COUNTER.sub(" ", one.said), ADDRESS)
         # The first word of a line has a capital letter anyway, and what both titles name is their site.
@@ -438,59 +435,18 @@ def _words(said: str, without: re.Pattern[str]) -> list[tuple[str, int]]:
 # Fields of items
 
 
-_Fields = Mapping[int, tuple[int, str, str]]
-"""By the rows of copies: the page kept, a row, what a copy says in a field, and what that page says."""
+def _lost_fields(kept: Row, copy: Row, read: Callable[[int], Page | None]) -> Iterator[LostLine]:
+    """Yield the fields of a *copy* that say something else than those of the page *kept*, as values.
 
-
-def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | None]) -> Iterator[Place]:
-    """Yield the fields, by their names, in which copies of one text differ, with what keeps records.
-
-    That is a field that names a record, nearly each page kept having another value, and no price; or two
-    that are no numbers, as a colour and a size.
+    A field that names a record always tells records apart.  Of others a time does not, nor do more or
+    fewer of the same words, nor a number that the HTML does not say: it counts something.
     """
-    records = {name: _merged(name, said, read) for name, said in fields.items()}
-    merged = {*chain(*records.values())}
-    keys, choices = list[tuple[str, ...]](), list[str]()
-    for name, said in sorted(fields.items()):
-        kept = {page: theirs for page, _, theirs in said.values() if theirs != "none"}
-        is_named = KEYS.fullmatch(name.lower()) or all(map(_CODE.fullmatch, kept.values()))
-        if is_named and len({*kept.values()}) >= _NEARLY * len(kept) > 0 and name.lower() != "price":
-            keys.append((name,))
-        is_number = any(_NUMBER.fullmatch(ours) for _, ours, _ in said.values())
-        choices += [name] * (bool(records[name]) and not is_number)
-    keys += [tuple(choices)] * (len(choices) == 2)
-    keeps = {key: len(merged.intersection(chain(*(fields[name] for name in key)))) for key in keys}
-    best = max(keys, key=lambda key: (keeps[key], -len(key)), default=())
-    named = ", ".join(f'"{printable(name)}"' for name in best)
-    how = f"; DEDUP_KEY_FIELDS = [{named}] keeps {keeps.get(best, 0):,} of {len(merged):,}"
-    for name, said in fields.items():
-        ours, theirs = map(told_value, next(iter(said.values()))[1:])
-        shown = printable(f"field {name}: {ours} for {theirs}", _LONGEST)
-        advice = f"{how}, and all that differ in it" * (name in best[:1] and keeps[best] > 0)
-        yield Place(shown, "", sorted(said), records=records[name], advice=advice)
-
-
-def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> list[int]:
-    """Return the rows of copies that may be records, by what they say in a field.
-
-    More or fewer of the same words are none, nor is a number that their HTML does not say: it counts
-    something.  If most copies are none, the field is no sign of records.
-    """
-    if _CLOCK.fullmatch(name.lower()):
-        return []
-    found = {row: values for row, values in said.items() if values[1] != "none"}
-    if KEYS.fullmatch(name.lower()):
-        return [*found]
-    words = {row: tuple(map(_tokens, values[1:])) for row, values in found.items()}
-    numbers = [row for row, (_, ours, _) in found.items() if _NUMBER.fullmatch(ours)]
-    pages = ((read(row), read(found[row][0]), words[row][0]) for row in numbers)
-    both = ((page.text, kept.text, ours) for page, kept, ours in pages if page and kept and page.tags)
-    tells = [ours <= _tokens(a) and not ours <= _tokens(b) for a, b, ours in islice(both, _TRIED)]
-    counts = {*numbers} if 2 * sum(tells) < len(tells) else set()
-    other = (row for row, (ours, theirs) in words.items() if not (ours <= theirs or theirs <= ours))
-    records = [row for row in other if row not in counts]
-    return records if 2 * len(records) >= len(said) else []
-
-
-def _tokens(said: str) -> set[str]:
-    return set(_TOKEN.findall(ADDRESS.sub(" ", said)))
+    for name, ours, theirs in differing(kept, copy):
+        words, others = (set(_TOKEN.findall(ADDRESS.sub(" ", value))) for value in (ours, theirs))
+        is_same = bool(_CLOCK.fullmatch(name.lower())) or words <= others or others <= words
+        if not is_same and _NUMBER.fullmatch(ours) and (page := read(copy.id)) and page.tags:
+            is_same = not words.issubset(_TOKEN.findall(page.text))
+        no_record = ours == "none" or (is_same and not _NAMES_RECORD.fullmatch(name.lower()))
+        whole = Gap(f"field {name}", heading=f"field {name}")
+        line = Span(told_value(theirs), KEPT), Span(f" {told_value(ours)}", COPY)
+        yield LostLine(copy, kept.id, line, (theirs, ours), whole, set(), {whole}, True, no_record)

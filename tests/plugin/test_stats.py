@@ -140,13 +140,12 @@ def test_a_crawl_warns_where_no_copy_could_be_checked_for_records(tmp_path: Path
     assert done.dedup()["unchecked"] == 180 - len(done.items)
 
 
-def test_a_key_that_keeps_what_differs_is_proposed_by_name(tmp_path: Path) -> None:
+def test_a_crawl_names_the_fields_in_which_records_may_differ(tmp_path: Path) -> None:
     found = [product(80 + n, url=f"http://a/{n}", sku=f"s{n}") for n in range(3)]
     named: dict[str, Any] = {"DEDUP_TEXT_FIELDS": ["name", "description"]}
     done = items(tmp_path, *found, **named)
     assert len(done.items) == 1
-    said = "  1. field sku: s1 for s0 (2 pages): these may be records; "
-    assert said + 'DEDUP_KEY_FIELDS = ["sku"] keeps 2 of 2' in done.log
+    assert "field sku: #" in done.log
     assert "WARNING: Records may have been merged: 2 copies differ" in done.log
     assert done.dedup()["may_be_records"] == 2
     assert len(items(tmp_path, *found, **named, DEDUP_KEY_FIELDS=["sku"]).items) == 3
