@@ -245,10 +245,10 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> bool:
     click.echo("no other page kept is like it" * (not like), nl=not (like or shown))
     if shown:
         click.echo(f"{nearest}, judged again by what is known today:")
-        click.secho(f"{'loses':<23}  {'verdict':<30}  page", bold=True)
+        click.secho(f"{'loses':<23}  beside", bold=True)
     for *_, row, how, texts in shown[:_MOST_NEAR]:
-        what = why.briefly(how, page, again.config)
-        click.echo(f"{why.loss(how, page.words, texts) or '-':<23}  {what:<30}  {_named(row)}")
+        click.echo(f"{why.loss(how, page.words, texts) or '-':<23}  {_named(row)}")
+        click.echo(f"    {'a copy' if how.is_duplicate else 'no copy'}: {how.sentence}")
     if len(shown) > _MOST_NEAR:
         click.echo(f"and {len(shown) - _MOST_NEAR:,} more")
     if own and like:

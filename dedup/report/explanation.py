@@ -7,18 +7,16 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, pairwise
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
-from dedup.model.errors import counted, printable, printable_url
+from dedup.model.errors import counted, printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import FATES, Match, Reason, Verdict
-from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
+from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.fields import held
 from dedup.reading.noise import Evidence, Gap, Gaps, Line, MarkedPlaces, places_shown
 from dedup.reading.page import Page, UnreadablePage
-from dedup.reading.tokens import tokens
 from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
 from dedup.rule.decide import STRANGER
@@ -28,19 +26,9 @@ _OTHERWISE = (
     "By these two alone and by what is left out today it would be kept; its crawl knew their site.",
     "By these two alone it would be a copy; its crawl also knew their site.",
 )
-_NEW = 9  # words that are new, of one page
 _FAR = 24  # bits: what differs in more is near by chance
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 WOULD_DROP = "let through"
-# Why a page is no copy of another one, by what was found, in a few words.
-_BRIEFLY = {
-    rule.LOST: "loses over {allowed} words",
-    rule.MUCH: "loses over a third of its own",
-    rule.SERIES: "of one series",
-    rule.NEW_PAIRS: "says what is new",
-    rule.NOT_ALIKE: "shares {alike:.2f}, {least:g} asked for",
-    rule.NO_CANDIDATE: "too far: {bits} bits, {near} allowed",
-}
 # Why a crawl kept or dropped a page, by what was found of it or else by the reason.
 _DECIDED: dict[str, str] = {
     Reason.NEW: "of the pages kept by then the crawl found none like it",
@@ -52,14 +40,10 @@ _DECIDED: dict[str, str] = {
     rule.VIEW: "it shows in another frame what a page that was kept does",
     rule.SERIES: "the two are parts of a series: what they share is on many pages",
     STRANGER: "the file of marks says that the two are different",
+    rule.NEW_PAIRS: "it has words side by side that no page kept by then had, or that record has not",
+    Verdict.RESTORED: "that it had been dropped was taken back, by `dedup restore` or to be safe: no "
+    "second request confirmed that what had been left out of it changes at each load",
 }
-# Why it was kept though dropped before: in this run, or in one that was stopped, or in another one.
-_TAKEN_BACK = (
-    "its crawl had dropped it as {} and took that back: no second request confirmed that what it had "
-    "left out changes at each load",
-    "run {run}, which had dropped it as {}, was stopped before it could check that",
-    "that run {run} had dropped it as {} was taken back, by `dedup restore` or by it, to be safe",
-)
 ESTIMATED = "(By runs of four words: a changed word may count as four.)"
 
 
@@ -147,58 +131,22 @@ class Again:
         is_update = verdict.reason is Reason.UPDATED and verdict.previous is not None
         if verdict.nearest is not None and repeated(row) is None and not is_update:
             return self._kept_beside(row, self.index.row(verdict.nearest))
-        found = "" if is_update else verdict.finding  # which is of the page that it was compared with
+        # That of an update is of the page that it was compared with.
+        found = "" if is_update and not verdict.is_restored else verdict.finding
         why = f"{_DECIDED.get(found) or _DECIDED.get(verdict.reason)}{_but(verdict)}"
         if verdict.represents:
             why = "it takes the place of a page that it repeats, not met by its crawl until then"
-        elif verdict.is_restored:
-            why = self._taken_back(row)
         elif verdict.reason is Reason.UNCHANGED:
             run = self.index.row(row.origin).sighting.run
             then = "a copy, too" if verdict.repeats_another else "kept"
             why = f"its text is that of run {run}, when it was {then}"
         return f"It was {fate}: {why}."
 
-    def _taken_back(self, row: Row) -> str:
-        """Return why the page of *row* was kept though it had been dropped."""
-        before = (one for one in self.index.history(row.sighting.url)[::-1] if one.id < row.id)
-        dropped = next((one for one in before if not one.verdict.kept and repeated(one)), row)
-        kept, run = self.index.row(repeated(dropped) or row.id), dropped.sighting.run
-        was_stopped = run in self.runs and self.runs[run].ending != "finished"
-        why = _TAKEN_BACK[0 if run == row.sighting.run else 1 if was_stopped else 2]
-        url = kept.sighting.url
-        was = "unchanged" if url == row.sighting.url else f"a copy of {printable_url(url)}"
-        return why.format(was, run=run)
-
-    def _new_words(self, row: Row, nearest: Row) -> str:
-        """Return which words side by side no page kept by then had, or of a record not the *nearest*."""
-        page = self.page_of(row.id)
-        if page is None:
-            return "it has words side by side that no page kept by then had, or not that page"
-        pairs = chain(*(pairwise(tokens(line)) for line in page.text.splitlines()))
-        told = {pair: fingerprint(Page.from_text(" ".join(pair))).traits for pair in pairs}
-        site = self.index.ledger.known(row.sighting, self.config).site(row.id)
-        with self.index.store.transaction(writing=False):
-            new = [pair for pair, of in told.items() if site.unknown(other_pairs(b"", of)).any()]
-        there = nearest.sighting.fingerprint.traits
-        said = [[*pair] for pair in new or told if new or other_pairs(there, told[pair])][:_NEW]
-        if not said:
-            return "it had other words in what is left out by now"
-        phrases = said[:1]
-        for one, other in said[1:]:  # neighbours of neighbours are one phrase
-            phrases += [] if phrases[-1][-1] == one else [[one]]
-            phrases[-1].append(other)
-        where = "no page kept by then had" if new else "that page lacks, as another record does"
-        shown = ", ".join(f"“{' '.join(one)}”" for one in phrases)
-        return f"it has words side by side that {where}: {printable(shown)}"
-
     def _kept_beside(self, row: Row, nearest: Row) -> str:
         """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
         finding, kept = row.verdict.finding, nearest.sighting
         why, now = _DECIDED.get(finding), self.beside(row)(nearest)
-        if finding == rule.NEW_PAIRS:
-            why = self._new_words(row, nearest)
-        elif not why and now.is_duplicate:
+        if not why and now.is_duplicate:
             why = "today's settings would drop it"
             if kept.host in self.hosts:
                 why = "it was not known then what of them changes at each load"
@@ -229,18 +177,6 @@ def judged_again(
     if row and found.is_duplicate is (row.verdict.kept and not row.verdict.represents):
         end = _OTHERWISE[found.is_duplicate]
     return found, f"{found.sentence} {end}"
-
-
-def briefly(found: Match, page: Fingerprint, config: DedupConfig) -> str:
-    """Return in a few words what was *found* of a *page*."""
-    told = "a copy" if found.is_duplicate else _BRIEFLY.get(found.finding)
-    return (told or found.finding.replace("_", " ")).format(
-        alike=int(100 * found.similarity) / 100,
-        allowed=int(rule.allowed_words(page, config)),
-        bits=found.content_distance,
-        least=rule.MIN_SIMILARITY,
-        near=config.max_distance,
-    )
 
 
 def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:

@@ -34,7 +34,8 @@ def filled(path: Path, *, store_pages: bool) -> Path:
 
 
 def near(output: str) -> list[tuple[str, str]]:
-    return re.findall(r"^(?:about )?\d+ of \d+ words  +(\S.*?)  +(http\S+)", output, re.MULTILINE)
+    found = r"^(?:about )?\d+ of \d+ words  +(http\S+)  .*\n    (a copy|no copy): "
+    return [(said, url) for url, said in re.findall(found, output, re.MULTILINE)]
 
 
 def test_explain_shows_where_the_words_differ(index: Path) -> None:
@@ -184,7 +185,9 @@ def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> Non
         same = run("explain", file, "http://a.example/large", path)
         both = run("explain", file, other)
     assert found.stderr == f"{file} has more than 4,000,000 bytes: only its bytes are compared\n"
-    assert re.findall(r"(a copy)? +(http\S+)", found.stdout) == [("a copy", "http://a.example/large")]
+    assert re.findall(r"(http\S+) .*\n +(a copy)", found.stdout) == [
+        ("http://a.example/large", "a copy")
+    ]
     assert (same.exit_code, "All bytes are equal." in same.stdout) == (0, True)
     assert (both.exit_code, both.stderr.count("only its bytes are compared")) == (3, 2)
 
