@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain, groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
@@ -21,9 +21,7 @@ from dedup.reading.tokens import UNSPACED, tokens, words_in
 _T = TypeVar("_T")
 
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
-# Of a longer equal stretch the ends are shown, so many units of each; in a line told in short fewer.
-_END, _AROUND = 25, 6
-_FEW = 10  # units of equal lines that are not left out
+_END = 6  # units: of a longer equal stretch the ends are shown, so many of each
 _RUN = 4  # words in a row; if the other text has them elsewhere, they were moved and are not lost
 # Whose a part of a text is.
 BOTH, KEPT, COPY = "both", "kept", "copy"
@@ -63,21 +61,24 @@ MarkedLine = tuple[Span, ...]
 class Compared:
     """How the text of a copy differs from that of the page kept, every character visible.
 
-    A number among the *lines* is how many equal words are left out there.  *is_cut* says that only
-    beginnings are compared.  *lost* is how many words the copy alone has, of *words* in it: an address
-    that is lost counts as one; *losing* are the lines with them, whole, by their numbers in the copy.
+    The *lines* that differ, each with its number in the copy.  *is_cut* says that only beginnings are
+    compared.  *lost* is how many words the copy alone has, of *words* in it: an address counts as one.
     """
 
-    lines: tuple[MarkedLine | int, ...]
+    lines: tuple[tuple[int, MarkedLine], ...]
     is_cut: bool
-    lost: int = 0
-    words: int = 0
-    losing: Mapping[int, MarkedLine] = field(default_factory=dict)
+    lost: int
+    words: int
+
+    @property
+    def losing(self) -> dict[int, MarkedLine]:
+        """The lines with what the copy alone has, by their numbers."""
+        return {number: line for number, line in self.lines if any(span.is_lost for span in line)}
 
     @property
     def lost_parts(self) -> list[str]:
         """The parts that the copy alone has, those of signs alone left out."""
-        return [span.text.strip() for line in self.losing.values() for span in line if span.is_lost]
+        return [span.text.strip() for _, line in self.lines for span in line if span.is_lost]
 
     @property
     def told(self) -> str:
@@ -101,12 +102,13 @@ def compared(kept: str, copy: str, *whole: str) -> Compared:
     parts = (part for line in lines for of, part in _joined(line) if of == COPY)
     lost = sum(words_in(tokens(ADDRESS.sub(" address ", part))) for part in parts)
     at = accumulate(sum(unit.count("\n") for of, unit in line if of != KEPT) for line in lines)
-    of_copy = defaultdict[int, Pieces](list)
+    # Where the page kept has several lines for one of the copy, these are one.
+    shown = defaultdict[tuple[int, bool], Pieces](list)
     for number, line in zip(at, lines, strict=True):
-        of_copy[number] += line if any(of != KEPT for of, _ in line) else []
-    visible = ((number, tuple(_visible(line))) for number, line in of_copy.items())
-    losing = {number: line for number, line in visible if any(span.is_lost for span in line)}
-    return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)), losing)
+        shown[number, all(of == KEPT for of, _ in line)] += line
+    visible = ((number, tuple(_visible(line))) for (number, _), line in shown.items())
+    differ = tuple(one for one in visible if any(span.of != BOTH for span in one[1]))
+    return Compared(differ, is_cut, lost, words_in(tokens(copy)))
 
 
 def pieces_of(kept: str, copy: str) -> Pieces:
@@ -205,28 +207,9 @@ def _joined(line: Pieces) -> Iterator[tuple[str, str]]:
         yield of, "".join(unit for _, unit in group)
 
 
-def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
-    """Yield what differs, with the line before and after it; of what is long and equal the ends.
-
-    Of other lines comes how many units they have, or they themselves where these are few.
-    """
-    visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
-    changed = [False, *(any(span.of != BOTH for span in line) for line in visible), False]
-    for is_near, places in groupby(
-        range(len(visible)), key=lambda place: any(changed[place : place + 3])
-    ):
-        some = [visible[place] for place in places]
-        omitted = sum(len(units(span.text)) for line in some for span in line)
-        if is_near:
-            for line in some:
-                yield shortened(line)
-        else:
-            yield from some if omitted < _FEW else [omitted]
-
-
 def shortened(line: MarkedLine) -> MarkedLine:
     """Return *line* with the ends of what both texts have."""
-    return tuple(Span(ends_of(text, _END) if of == BOTH else text, of) for text, of in line)
+    return tuple(Span(ends_of(text) if of == BOTH else text, of) for text, of in line)
 
 
 def side(line: MarkedLine, of: str) -> str:
@@ -240,11 +223,11 @@ def side(line: MarkedLine, of: str) -> str:
     return said.strip()
 
 
-def ends_of(text: str, most: int = _AROUND) -> str:
-    """Return *text*, of a long one the first and the last units, so many at *most* of each."""
+def ends_of(text: str) -> str:
+    """Return *text*, of a long one the first and the last units."""
     parts = units(text)
-    ends = f"{''.join(parts[:most])} … {''.join(parts[-most:]).lstrip()}"
-    return text if len(parts) <= 2 * most else ends
+    ends = f"{''.join(parts[:_END])} … {''.join(parts[-_END:]).lstrip()}"
+    return text if len(parts) <= 2 * _END else ends
 
 
 def _visible(parts: Pieces) -> Iterator[Span]:

@@ -13,7 +13,7 @@ from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.model.verdict import FATES, Outcome
 from dedup.reading.markup import Excess
-from dedup.report.diff import BOTH, COPY, KEPT, ends_of
+from dedup.report.diff import BOTH, COPY, KEPT, shortened
 from dedup.report.explanation import differing, kinds, told_fields
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ CLUSTERS = 20
 COPIES = 5  # of each cluster
 PARTS = 5  # runs, sites, places, feeds
 MAX_LINE = 160  # characters of a line that differs
-_MARKS = {COPY: "{{+{}+}}", KEPT: "{{-{}-}}"}  # of a part of it, by who says it
+_MARKS = {COPY: "{{+{}+}}", KEPT: "{{-{}-}}", BOTH: "{}"}  # of a part of it, by who says it
 # Of so many copies of one page, and from this share of all pages on, it may swallow what is none.
 MIN_COPIES, LARGE_SHARE = 20, 0.2
 
@@ -119,11 +119,11 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
 
 def _marked(example: LostLine) -> str:
     """Return the line of a copy, marked where it differs; of long parts that do not, the ends."""
-    said = ""
-    for text, of in example.line:
-        part = ends_of(text.strip()) if of == BOTH else _MARKS[of].format(text.strip())
-        said += " " * text.startswith(" ") + part
-    return printable(said.strip(), MAX_LINE)
+    marked = (
+        " " * text.startswith(" ") + _MARKS[of].format(text.strip())
+        for text, of in shortened(example.line)
+    )
+    return printable("".join(marked).strip(), MAX_LINE)
 
 
 class LostFeed(NamedTuple):
