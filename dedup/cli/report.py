@@ -94,7 +94,7 @@ def report(
 def _report(index: Index, run: int | None, domain: str) -> Report:
     report = Report(index, options.settings_for(index.name).config, run, domain)
     with options.working("reading"):
-        seen = report.answer.seen
+        seen = report.counts.seen
     if domain and not seen:
         where = index.name if run is None else f"run {run} of {index.name}"
         raise DedupError(f"there is no page of {printable(domain)} in {where}")
@@ -165,7 +165,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: options.Given) 
     with open_index(index, read_only=True) as there:
         read = Report(there)
         report.write_text(page_of(read), "utf-8")
-        click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
+        click.echo(f"{read.counts.copies:,} of {told['pages']:,} pages would be dropped")
         _tell(read, None, _CLUSTERS_TRIED, "the report has all")
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
     click.echo(f"\nindex:  {options.named(index)}\nreport: {options.named(report)}")

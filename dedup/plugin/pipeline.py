@@ -472,7 +472,7 @@ def _report(index: Index, run: int, config: DedupConfig) -> Report | None:
     from dedup.report.clusters import Report
 
     report = Report(index, config, run)
-    return report if report.answer.copies else None
+    return report if report.counts.copies else None
 
 
 def _said(index: Index, config: DedupConfig, report: Report | None) -> Iterator[str]:

@@ -64,39 +64,32 @@ class Report:
         return there if domain else found
 
     @cached_property
-    def _estimates(self) -> Counts:
-        return Counts(self.selected(), is_of_run=self.run is not None)
-
-    @cached_property
-    def losses(self) -> Losses:
-        """What is lost with the duplicates, as far as texts and fields tell."""
-        counts = self._estimates
-        near = np.flatnonzero(counts.near & (counts.rows["lost"] != 0))
-        order = np.lexsort((counts.rows["id"][near], -counts.rows["lost"][near], -counts.nowhere[near]))
+    def _read(self) -> tuple[Counts, Losses]:
+        counts = Counts(self.selected(), is_of_run=self.run is not None)
+        near = np.flatnonzero(counts.is_near & (counts.rows["lost"] != 0))
+        order = np.argsort(-counts.nowhere[near], kind="stable")
         others = np.flatnonzero(counts.rows["differs"])[:MAX_FIELD_ROWS]
         ids = counts.rows[["canonical", "id"]]
         near, of_fields = (ids[some].tolist() for some in (near[order], others))
-        pairs = [*islice(self.index.store.stored(near), MAX_PAIRS)]
-        return losses_of(self.again, pairs, of_fields)
+        losses = losses_of(self.again, [*islice(self.index.store.stored(near), MAX_PAIRS)], of_fields)
+        lost = {row: texts.lost for row, texts in losses.texts.items() if not texts.is_cut}
+        counts.measure(lost, losses.fields)
+        return counts, losses
 
-    @cached_property
+    @property
     def counts(self) -> Counts:
         """The numbers of all pages; what differs is counted where texts and fields are at hand."""
-        lost = {row: texts.lost for row, texts in self.losses.texts.items() if not texts.is_cut}
-        counts, fields = self._estimates, self.losses.fields
-        counts.rows["lost"][counts.places(lost)] = [*lost.values()]
-        counts.rows["differs"][counts.places(fields)] = [*map(bool, fields.values())]
-        return counts
+        return self._read[0]
+
+    @property
+    def losses(self) -> Losses:
+        """What is lost with the duplicates, as far as texts and fields tell."""
+        return self._read[1]
 
     @cached_property
     def again(self) -> Again:
         """What reads and judges its pages once more."""
         return Again(self.index, self.config)
-
-    @cached_property
-    def answer(self) -> CopyCounts:
-        """How many duplicates lose something."""
-        return CopyCounts(self.counts)
 
     @cached_property
     def ranked(self) -> list[tuple[int, list[int]]]:
@@ -108,14 +101,13 @@ class Report:
         """Green if nothing is lost, red if records may have been merged, else amber."""
         if self.losses.records:
             return RED
-        answer = self.answer
-        return AMBER if answer.losing or answer.unknown or answer.scattered else GREEN
+        return AMBER if self.counts.losing or self.counts.scattered else GREEN
 
     @cached_property
     def unchecked(self) -> int:
         """How many copies lose words, and are not checked for records: their texts are not compared."""
         counts = self.counts
-        losing = counts.rows["id"][counts.near & (counts.nowhere != 0)].tolist()
+        losing = counts.rows["id"][counts.is_near & (counts.nowhere != 0)].tolist()
         return len({*losing}.difference(self.losses.texts))
 
     @property
@@ -126,24 +118,24 @@ class Report:
     @property
     def verdict(self) -> str:
         """The first line of a report: what is lost, and how many copies were not checked for records."""
-        answer, losses = self.answer, self.losses
+        counts, losses = self.counts, self.losses
         places = sum(not group[0].says for group in losses.groups)
-        if not answer.seen:
+        if not counts.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
         if self.colour == GREEN:
-            none = "There are no new copies." if answer.copies else "There are no copies."
-            said = "Nothing is lost with the copies." if answer.told else none
+            none = "There are no new copies." if counts.copies else "There are no copies."
+            said = "Nothing is lost with the copies." if counts.told else none
         elif self.colour == RED:
             copies = counted(len(losses.records), "copy differs", "copies differ")
             said = f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
             said += f"{TO_MARK}, or name a field that tells them apart in DEDUP_KEY_FIELDS."
         else:
-            lost = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
-            found = [lost + " each" * (answer.losing > 1)] * bool(answer.losing)
-            if answer.scattered:
+            lost = f"{counted(counts.losing, 'copy loses', 'copies lose')} {counts.words}"
+            found = [lost + " each" * (counts.losing > 1)] * bool(counts.losing)
+            if counts.scattered:
                 has = "copy has its words", "copies have their words"
-                found.append(f"{counted(answer.scattered, *has)} on other kept pages")
-            said = f"{', '.join(found or ['What is lost was not measured'])}."
+                found.append(f"{counted(counts.scattered, *has)} on other kept pages")
+            said = f"{', '.join(found)}."
         if self.unchecked:
             why = "not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
             if len(losses.texts) == MAX_PAIRS:
@@ -192,58 +184,19 @@ class Report:
         return texts.lost if texts and not texts.is_cut else row.verdict.lost
 
 
-class CopyCounts:
-    """How many duplicates *counts* have, by what was lost with them.
-
-    Of the *seen* pages of so many *runs*, each counted once, *copies* are duplicates: *exact* repeat one
-    byte for byte, *near* in their text, and *unchanged* and *before* are as a run saw them that is none
-    of these, a page kept then and a copy.  Of those *told*, *losing* lose up to *most* *words* (about),
-    those of *scattered* stand on other pages kept, *other* differ in fields that were not judged, and of
-    *unknown* it was not measured.
-    """
-
-    def __init__(self, counts: Counts) -> None:
-        rows, nowhere, scattered = counts.rows, counts.nowhere, counts.scattered
-        other = rows["differs"] & (~counts.near | (nowhere == 0)) & ~scattered
-        lost = nowhere[counts.near & ~other & ~scattered]
-        masks = _is(rows, Reason.EXACT_DUPLICATE), _is(rows, Reason.UNCHANGED), _is_own(rows)
-        self.exact, same, self.unchanged = (int((rows["copy"] & mask).sum()) for mask in masks)
-        self.runs, self.seen, self.copies = len(counts.by_run), len(rows), int(rows["copy"].sum())
-        self.before, self.near = same - self.unchanged, self.copies - self.exact - same
-        self.told = int(counts.told.sum())
-        self.losing, self.unknown = int((lost > 0).sum()), int((lost < 0).sum())
-        self.scattered, self.other = int(scattered.sum()), int(other.sum())
-        self.most = int(lost.max(initial=0))
-        least = int(lost[lost > 0].min(initial=self.most))
-        self.words = f"{least:,} to " * (least != self.most) + counted(self.most, "word")
-
-    def __str__(self) -> str:
-        """Return the sum of all pages, and what is lost with the copies."""
-        of = f" (each once, of {self.runs:,} runs)" if self.runs > 1 else ""
-        parts = kinds(self.near, self.exact, self.before, self.unchanged)
-        kept = " + ".join((f"{self.seen - self.copies:,} kept", *parts))
-        told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
-        safe = self.told - self.losing - self.scattered - self.unknown - self.other
-        said = [
-            (safe, "loses nothing", "lose nothing"),
-            (self.losing, f"loses {self.words}", f"lose {self.words}"),
-            (self.scattered, "has its words on other kept pages", "have theirs on other kept pages"),
-            (self.unknown, "was not measured", "were not measured"),
-            (self.other, "differs in other fields", "differ in other fields"),
-        ]
-        lost = ", ".join(counted(*one) for one in said if one[0])
-        which = f"The {self.told:,} new" if self.told < self.copies else f"The other {self.copies:,}"
-        return f"{told} {which}: {lost}." if lost else told
-
-
 class Counts:
     """The pages of a report by their numbers, in the order in which they were seen.
 
     Each page counts once, by what the newest run that saw it made of it; where that met the page again
     unchanged, by the row that it had before.  *rows* has the fields of `_ROW`: `site` is a place in
     *sites*, `reason` one in `_REASONS`; what is not known is `NONE`.  *forgotten* is how many rows were
-    left out, *by_run* how many pages each run saw.  *told* are the duplicates whose losses are told: if
-    all *is_of_run* one, those that were not met by an earlier one.
+    left out, *by_run* how many pages each run saw.
+
+    Of the *seen* pages *copies* are duplicates: *exact* repeat one byte for byte, *near* in their text,
+    and *unchanged* and *before* are as a run saw them that is none of these: a page kept, or a copy.
+    Told are the losses of those *told*: if all *is_of_run* one, those that no earlier one has met.
+    *losing* lose up to *most* *words* (about), those of *scattered* stand on other pages kept, and
+    *other* differ in fields that were not judged.
     """
 
     def __init__(self, glances: Iterable[Glance], *, is_of_run: bool = False) -> None:
@@ -274,15 +227,50 @@ class Counts:
         rows["differs"] = rows["copy"] & (rows["unjudged"] != others)
         self.by_run = _shares(rows["run"], rows["copy"] & ~_is_own(rows))
         self.sites, self.rows = tuple(sites), rows[_once(rows)]
-        self.told: Booleans = self.rows["copy"] & ~(_is(self.rows, Reason.UNCHANGED) & is_of_run)
-        self.rows["differs"] &= self.told
+        rows = self.rows
+        self.is_told: Booleans = rows["copy"] & ~(_is(rows, Reason.UNCHANGED) & is_of_run)
+        rows["differs"] &= self.is_told
+        self.seen, self.copies, self.told = len(rows), int(rows["copy"].sum()), int(self.is_told.sum())
+        masks = _is(rows, Reason.EXACT_DUPLICATE), _is(rows, Reason.UNCHANGED), _is_own(rows)
+        self.exact, same, self.unchanged = (int((rows["copy"] & mask).sum()) for mask in masks)
+        self.before, self.near = same - self.unchanged, self.copies - self.exact - same
+        self.measure({}, {})
+
+    def measure(self, lost: Mapping[int, int], differing: Mapping[int, str]) -> None:
+        """Take over how many words rows have *lost*, and what is *differing* in their fields."""
+        rows = self.rows
+        rows["lost"][self.places(lost)] = [*lost.values()]
+        rows["differs"][self.places(differing)] = [*map(bool, differing.values())]
+        others = rows["differs"] & (~self.is_near | (self.nowhere == 0)) & ~self.is_scattered
+        words = self.nowhere[self.is_near & ~others & ~self.is_scattered & (self.nowhere > 0)]
+        self.losing, self.most = len(words), int(words.max(initial=0))
+        self.scattered, self.other = int(self.is_scattered.sum()), int(others.sum())
+        least = int(words.min(initial=self.most))
+        self.words = f"{least:,} to " * (least != self.most) + counted(self.most, "word")
+
+    def __str__(self) -> str:
+        """Return the sum of all pages, and what is lost with the copies."""
+        of = f" (each once, of {len(self.by_run):,} runs)" if len(self.by_run) > 1 else ""
+        parts = kinds(self.near, self.exact, self.before, self.unchanged)
+        kept = " + ".join((f"{self.seen - self.copies:,} kept", *parts))
+        told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
+        safe = self.told - self.losing - self.scattered - self.other
+        said = [
+            (safe, "loses nothing", "lose nothing"),
+            (self.losing, f"loses {self.words}", f"lose {self.words}"),
+            (self.scattered, "has its words on other kept pages", "have theirs on other kept pages"),
+            (self.other, "differs in other fields", "differ in other fields"),
+        ]
+        lost = ", ".join(counted(*one) for one in said if one[0])
+        which = f"The {self.told:,} new" if self.told < self.copies else f"The other {self.copies:,}"
+        return f"{told} {which}: {lost}." if lost else told
 
     @property
-    def near(self) -> Booleans:
+    def is_near(self) -> Booleans:
         """Which pages are near copies: they repeat another page, and not word for word."""
         # Its URL showed the same before; what was a near copy then still loses what it lost.
         same = _is(self.rows, Reason.UNCHANGED) & (self.rows["lost"] == 0)
-        near: Booleans = self.told & ~same & ~_is(self.rows, Reason.EXACT_DUPLICATE)
+        near: Booleans = self.is_told & ~same & ~_is(self.rows, Reason.EXACT_DUPLICATE)
         return near
 
     @property
@@ -292,10 +280,10 @@ class Counts:
         return np.where(missing >= 0, np.minimum(lost, missing), lost)
 
     @property
-    def scattered(self) -> Booleans:
+    def is_scattered(self) -> Booleans:
         """Which near copies were dropped because their words stand on other pages kept."""
         missing = self.rows["missing"]
-        found: Booleans = self.near & (missing >= 0) & (self.rows["lost"] > missing)
+        found: Booleans = self.is_near & (missing >= 0) & (self.rows["lost"] > missing)
         return found
 
     @property
@@ -310,20 +298,20 @@ class Counts:
         return _places(self.rows["id"], np.array([*rows], np.int64))
 
     def clusters(
-        self, records: Mapping[int, int], compared: Collection[int]
+        self, records: Collection[int], compared: Collection[int]
     ) -> list[tuple[int, list[int]]]:
         """Return the rows of the pages kept, each with those of its copies.
 
-        First come copies that may be *records*, by the number of pages at their places, then those whose
-        texts were *compared*, then the others; of each kind those that lose most, and last what loses
-        nothing.  Of equals the oldest come first, of clusters the largest.
+        First come copies that may be *records*, then those whose texts were *compared*, then the others;
+        of each kind those that lose most, and last what loses nothing.  Of equals the oldest come first,
+        of clusters the largest.
         """
-        rows, places = self.rows, np.flatnonzero(self.told)
+        rows, places = self.rows, np.flatnonzero(self.is_told)
         # What is not measured is NONE, and counts as nothing.
-        urgency = np.where(self.near | rows["differs"], 2 * self.nowhere + 1 + self.scattered, -1)
+        urgency = np.where(self.is_near | rows["differs"], 2 * self.nowhere + 1 + self.is_scattered, -1)
         at = self.places(compared)
         urgency[at] += _ALL_WORDS * (urgency[at] > 2)
-        urgency[self.places(records)] += _ALL_WORDS * (1 + np.array([*records.values()], np.int64))
+        urgency[self.places(records)] += 2 * _ALL_WORDS
         order = places[np.lexsort((rows["id"][places], -urgency[places]))]
         copies, kept, most = (one[order].tolist() for one in (rows["id"], rows["canonical"], urgency))
         urgent, found = dict(zip(copies, most, strict=True)), defaultdict[int, list[int]](list)

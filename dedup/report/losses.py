@@ -169,10 +169,9 @@ class Losses:
     fields: Mapping[int, str]
 
     @property
-    def records(self) -> dict[int, int]:
-        """Rows of copies that may be records, if nobody has said anything; how many differ there."""
-        places = sorted(self.places, key=lambda place: len(place.copies))
-        return {row: len(one.copies) for one in places if not one.says for row in one.records}
+    def records(self) -> set[int]:
+        """Rows of copies that may be records, if nobody has said anything."""
+        return {row for one in self.places if not one.says for row in one.records}
 
     @property
     def groups(self) -> list[list[Place]]:

@@ -41,15 +41,15 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *more* says where all are.
     """
-    answer, most = report.answer, PARTS if limit else None
+    counts, most = report.counts, PARTS if limit else None
     yield HEADING, report.verdict
-    yield HEADING, str(answer)
+    yield HEADING, str(counts)
     yield from places(report, most)
     yield HEADING, "Runs and sites:"
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
-    if answer.told:
-        yield HEADING, f"{counted(answer.told, 'copy', 'copies')} in {counted(clusters, 'cluster')}"
+    if counts.told:
+        yield HEADING, f"{counted(counts.told, 'copy', 'copies')} in {counted(clusters, 'cluster')}"
     for size, kept, copies in report.clusters(limit, COPIES if limit else 0):
         yield QUIET, ""
         yield from _cluster(report, size, kept, copies)
@@ -60,7 +60,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
 
 def places(report: Report, most: int | None) -> Iterator[ToldLine]:
     """Yield where copies differ from the pages kept, and which are made of several, *most* of both."""
-    losses, losing, groups = report.losses, report.answer.losing, report.losses.groups
+    losses, losing, groups = report.losses, report.counts.losing, report.losses.groups
     if groups:
         some = f" ({len(losses.texts):,} compared)" * (losing > len(losses.texts))
         yield HEADING, f"Copies differ from the pages kept in {counted(len(groups), 'place')}{some}:"

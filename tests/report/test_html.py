@@ -160,7 +160,7 @@ def test_what_the_site_decided_is_said() -> None:
     # What stands on other pages does not count: first comes the copy that loses words for good.
     copies = [entry.copy for entry in entries_of(report)]
     plain, by_site = (copy.verdict for copy in copies)
-    assert (by_site.nowhere or 0) < (plain.nowhere or 0) == plain.lost == report.answer.most
+    assert (by_site.nowhere or 0) < (plain.nowhere or 0) == plain.lost == report.counts.most
     lines = [line for line in told(index) if "near copy," in line]
     assert lines[0] == f"    near copy, loses about {plain.nowhere} of 400 words"
     assert re.search(r"of 500 words, all( but about \d)? of which stand on other pages kept$", lines[1])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.report.changes import in_a_line
-from dedup.report.clusters import WITHOUT_SITE, CopyCounts, Counts, Report, site_of
+from dedup.report.clusters import WITHOUT_SITE, Counts, Report, site_of
 from tests.report.reports import told
 from tests.support.pages import checked, edited, page, text
 
@@ -53,13 +53,12 @@ def lives(draw: st.DrawFn) -> list[Glance]:
 @given(lives())
 def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     counts = Counts(rows)
-    answer = CopyCounts(counts)
     standing = [row for row in rows if row.outcome != "forgotten"]
     newest = {row.url: max(one.run for one in standing if one.url == row.url) for row in standing}
     once = [row for row in standing if row.run == newest[row.url]]
     copies = [row for row in once if not row.kept]
-    assert (answer.seen, counts.forgotten) == (len(once), len(rows) - len(standing))
-    assert answer.copies == len(copies)
+    assert (counts.seen, counts.forgotten) == (len(once), len(rows) - len(standing))
+    assert counts.copies == len(copies)
     assert len(counts.clusters({}, ())) == len({row.canonical for row in copies})
     pages = Counter(site_of(row.url) for row in once)
     assert {name: seen for name, seen, _ in counts.by_site} == pages
@@ -78,7 +77,7 @@ def test_each_page_counts_once_whatever_number_of_crawls_saw_it(unchanged: str) 
         checked(index, {f"http://a.example/{number}": content for number, content in today}, config)
     report = Report(index)
     counts = "6 pages seen (each once, of 3 runs) = 4 kept + 1 near copy + 1 exact copy."
-    assert str(report.answer).startswith(counts)
+    assert str(report.counts).startswith(counts)
     assert [share[1:] for share in report.counts.by_run][1:] == [(6, 2)] * 2
     assert [row.sighting.url[-1] for row in report.rows()] == ["1", "2"]
     assert len([*report.rows(everything=True)]) == 6
@@ -90,7 +89,7 @@ def test_a_page_counts_by_the_newest_run_that_saw_it() -> None:
     index = MemoryIndex()
     for contents in ([text(1), edited(1, 4)], [text(1), text(2)], [text(1), edited(1, 3)]):
         checked(index, [(f"http://a.example/{n}", content) for n, content in enumerate(contents)])
-        assert (Report(index).answer.seen, Report(index).answer.near) == (2, int(contents[1] != text(2)))
+        assert (Report(index).counts.seen, Report(index).counts.near) == (2, int(contents[1] != text(2)))
 
 
 def test_several_items_of_one_address_are_pages_of_their_own() -> None:
@@ -98,7 +97,7 @@ def test_several_items_of_one_address_are_pages_of_their_own() -> None:
     for day in range(2):
         contents = text(1), text(2), edited(1, 3), text(5 + day)
         checked(index, [("http://a.example/list", content) for content in contents])
-    answer = Report(index).answer
+    answer = Report(index).counts
     assert (answer.seen, answer.copies, answer.near) == (4, 1, 1)
 
 
@@ -122,7 +121,7 @@ def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
             for price in prices:
                 url = f"http://a.example/{price}/{len(prices)}"
                 detector.check(replace(page(text(1), url), unjudged=f'{{"price":"{price}"}}'))
-    assert str(Report(index, run=2).answer) == (
+    assert str(Report(index, run=2).counts) == (
         "2 pages seen = 0 kept + 2 exact copies. The other 2: 1 loses nothing, 1 differs in other fields."
     )
 
@@ -163,8 +162,8 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
         assert lost == sorted(lost, reverse=True)
         kinds.append((-max(lost), all(exact), -len(members)))
     assert kinds == sorted(kinds)
-    assert report.answer.copies == sum(len(members) for _, members in found)
-    assert report.answer.most == -min((kind[0] for kind in kinds), default=0)
+    assert report.counts.copies == sum(len(members) for _, members in found)
+    assert report.counts.most == -min((kind[0] for kind in kinds), default=0)
 
 
 def test_a_page_without_a_title_goes_by_how_its_text_begins() -> None:
