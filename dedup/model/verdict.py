@@ -268,7 +268,6 @@ class Glance(NamedTuple):
     similarity: float | None
     lost: int | None
     missing: int | None
-    words: int
     reason: str
     kept: bool
     outcome: str

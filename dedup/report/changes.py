@@ -22,7 +22,7 @@ from dedup.reading.tokens import tokens
 from dedup.report.explanation import Again
 from dedup.rule.match import match
 
-CHANGES = ("added", "changed", "moved", "removed", "flipping")
+CHANGES = ("added", "changed", "moved", "removed")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
 SUMMARY = "summary"
 _LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many pages is a counter
@@ -78,8 +78,12 @@ class Changes:
         counts = self.counts
         if self.since is None:
             return f"{counts['added']:,} added: there was no crawl before"
-        rare = {"flipping"} if self.gone else {"flipping", "removed"}
-        names = [name for name in (*CHANGES, "unchanged") if counts[name] or name not in rare]
+        names = [
+            "added",
+            "changed",
+            *(name for name in ("moved", "removed") if counts[name]),
+            "unchanged",
+        ]
         told = {name: f"{counts[name]:,} {name}" for name in names}
         copies = counted(counts["copy_of"], "copy now", "copies now")
         noise = f"{counts['noise']:,} {_ONLY_NOISE}"
@@ -112,11 +116,9 @@ class Changes:
             if glance.lost == 0 and own.get(glance.canonical) == page:
                 continue  # met twice, as a start page is
             own[glance.id] = page
-            # What flips, or has come back, is compared with nothing.
-            may_differ = glance.similarity is None or (glance.kept and glance.url_key in self.gone)
-            if glance.reason != Reason.UNCHANGED:
-                may_differ = glance.reason != Reason.NOT_JUDGED
-            if may_differ:
+            # What has come back is compared with nothing.
+            is_back = glance.kept and (glance.similarity is None or glance.url_key in self.gone)
+            if is_back or glance.reason not in (Reason.UNCHANGED, Reason.NOT_JUDGED):
                 last[page] = glance.id
             elif (glance.canonical or 0) <= after:
                 is_copy = not glance.kept and glance.canonical != glance.previous
@@ -146,8 +148,6 @@ class Changes:
         before, verdict = self._before(row), row.verdict
         is_same = before is None or before.as_version(before).shows(row.sighting.fingerprint)
         is_own = before is not None and before.is_own
-        if not verdict.kept and verdict.reason is Reason.UNCHANGED:
-            return self._record("flipping", row, before)
         if not is_same and (verdict.kept or is_own):
             self.counts["copy_of"] += not verdict.kept
             changed = self._record("changed", row, before)
@@ -226,42 +226,34 @@ class Changes:
 
     def told(self) -> Iterator[str]:
         """Yield what has changed for people, then pages by what many changed in, and the counts."""
-        found = [(record, {_DIGITS.sub("#", one) for _, one in _passages(record)}) for record in self]
-        on = Counter(line for _, lines in found for line in lines)
-        groups = defaultdict[str, list[Change]](list)
-        for record, lines in found[:-1]:
-            name, most = "", max(lines, key=lambda line: (on[line], line), default="")
+        *found, _ = self
+        said = [{_DIGITS.sub("#", one) for _, one in _passages(record)} for record in found]
+        on, groups = Counter(chain(*said)), defaultdict[str, list[str]](list)
+        for record, lines in zip(found, said, strict=True):
             if _is_noise(record):
-                name = _ONLY_NOISE
-            elif record.get("came", lines) is None:
-                name = "in words that are not stored (see DEDUP_STORE_PAGES)"
+                groups[_ONLY_NOISE].append(_shown(record))
             elif lines and min(on[line] for line in lines) >= _COUNTER:
-                name = f"only in “{printable(most, _LONGEST_NAME)}”"
-            if name:
-                groups[name].append(record)
+                most = max(lines, key=lambda line: (on[line], line))
+                groups[f"only in “{printable(most, _LONGEST_NAME)}”"].append(_shown(record))
             else:
-                yield from self.lines(record)
+                yield from _lines(record)
         for name, pages in sorted(groups.items(), key=lambda one: -len(one[1])):
-            yield _listed(f"changed {name}", [*map(_shown, pages)])
-            yield from (f"  {sign} {printable(one, _LONGEST)}" for sign, one in _passages(pages[0], 1))
-        gone = {record.get("moved_from", record.get("url")) for record, _ in found}
+            yield _listed(f"changed {name}", pages)
+        gone = {record.get("moved_from", record["url"]) for record in found}
         if missed := [printable_url(one, MAX_URL) for one in self.missed if one not in gone]:
             yield _listed("not met again", missed)
-        yield from self.lines(found[-1][0])
+        yield self.summary()
 
-    def lines(self, record: Change) -> Iterator[str]:
-        """Yield what a record says of a page, or at last the counts, for people."""
-        if record["change"] == SUMMARY:
-            yield self.summary()
-            return
-        line = f"{record['change']:<9} {_shown(record)}"
-        for name, said in (("moved_from", " from"), ("copy_of", ", now a copy of")):
-            line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
-        if "came" in record:
-            line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
-            line += f" {_ONLY_NOISE}" * _is_noise(record)
-        yield line
-        yield from (f"  {sign} {printable(one, _LONGEST)}" for sign, one in _passages(record, _PASSAGES))
+
+def _lines(record: Change) -> Iterator[str]:
+    """Yield what a record says of a page, for people."""
+    line = f"{record['change']:<9} {_shown(record)}"
+    for name, said in (("moved_from", " from"), ("copy_of", ", now a copy of")):
+        line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
+    if "came" in record:
+        line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
+    yield line
+    yield from (f"  {sign} {printable(one, _LONGEST)}" for sign, one in _passages(record, _PASSAGES))
 
 
 def _listed(what: str, names: Sequence[str]) -> str:

@@ -1,7 +1,4 @@
-"""The report on an index: clusters of a page kept and its copies, with what is lost with them.
-
-Some numbers of every page are counted (a million in 100 MB), and figures are made of them.
-"""
+"""The report on an index: clusters of a page kept and its copies, with what is lost with them."""
 
 from __future__ import annotations
 
@@ -10,9 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from dedup.index import Index, Row
 from dedup.model.errors import counted, printable
@@ -26,19 +21,7 @@ GREEN, AMBER, RED = "green", "amber", "red"
 TO_MARK = "mark the place (dedup report --serve)"
 DEFAULT = DedupConfig()
 _TITLE = 140  # characters
-WITHOUT_SITE = "(no site)"
-NONE = -1  # stands for None: no value is negative
-_REASONS = tuple(reason.value for reason in Reason)
-_NUMBERS = ("id", "lost", "missing", "canonical", "previous", "unjudged", "page")
-_ROW = np.dtype(
-    [(name, "i8") for name in _NUMBERS]
-    + [("run", "i4"), ("site", "i4"), ("reason", "u1"), ("copy", "?"), ("differs", "?")]
-)
-_ALL_WORDS = 1 << 33  # no page has half as many
-
-Rows = NDArray[np.void]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
+KINDS = "near", "exact", "before", "unchanged"  # of copies, as `explanation.kinds` names them
 
 
 @dataclass(frozen=True)
@@ -47,7 +30,7 @@ class Report:
 
     Those of one *run*, of a *domain* and its subdomains; None and "" stand for all.  A canonical may be
     of another run or domain.  What a run met as it was before is told by the run that met it first.
-    *config* is that of today, with marks.  Some numbers are held of each row, and what is lost with the
+    *config* is that of today, with marks.  Some numbers are held of each page, and what is lost with the
     copies that lose most; the rows are read when they are asked for.
     """
 
@@ -66,12 +49,12 @@ class Report:
     @cached_property
     def _read(self) -> tuple[Counts, Losses]:
         counts = Counts(self.selected(), is_of_run=self.run is not None)
-        near = np.flatnonzero(counts.is_near & (counts.rows["lost"] != 0))
-        order = np.argsort(-counts.nowhere[near], kind="stable")
-        others = np.flatnonzero(counts.rows["differs"])[:MAX_FIELD_ROWS]
-        ids = counts.rows[["canonical", "id"]]
-        near, of_fields = (ids[some].tolist() for some in (near[order], others))
-        losses = losses_of(self.again, [*islice(self.index.store.stored(near), MAX_PAIRS)], of_fields)
+        near = sorted(
+            (one for one in counts.found if one.is_near and one.lost != 0), key=lambda one: -one.nowhere
+        )
+        others = [(one.canonical, one.id) for one in counts.found if one.differs][:MAX_FIELD_ROWS]
+        stored = self.index.store.stored([(one.canonical, one.id) for one in near])
+        losses = losses_of(self.again, [*islice(stored, MAX_PAIRS)], others)
         lost = {row: texts.lost for row, texts in losses.texts.items() if not texts.is_cut}
         counts.measure(lost, losses.fields)
         return counts, losses
@@ -101,14 +84,13 @@ class Report:
         """Green if nothing is lost, red if records may have been merged, else amber."""
         if self.losses.records:
             return RED
-        return AMBER if self.counts.losing or self.counts.scattered else GREEN
+        return AMBER if self.counts.lose.keys() & {"words", "elsewhere"} else GREEN
 
     @cached_property
     def unchecked(self) -> int:
         """How many copies lose words, and are not checked for records: their texts are not compared."""
-        counts = self.counts
-        losing = counts.rows["id"][counts.is_near & (counts.nowhere != 0)].tolist()
-        return len({*losing}.difference(self.losses.texts))
+        losing = {one.id for one in self.counts.found if one.is_near and one.nowhere}
+        return len(losing.difference(self.losses.texts))
 
     @property
     def is_alarm(self) -> bool:
@@ -130,11 +112,12 @@ class Report:
             said = f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
             said += f"{TO_MARK}, or name a field that tells them apart in DEDUP_KEY_FIELDS."
         else:
-            lost = f"{counted(counts.losing, 'copy loses', 'copies lose')} {counts.words}"
-            found = [lost + " each" * (counts.losing > 1)] * bool(counts.losing)
-            if counts.scattered:
+            losing, elsewhere = counts.lose["words"], counts.lose["elsewhere"]
+            lost = f"{counted(losing, 'copy loses', 'copies lose')} {counts.words}"
+            found = [lost + " each" * (losing > 1)] * bool(losing)
+            if elsewhere:
                 has = "copy has its words", "copies have their words"
-                found.append(f"{counted(counts.scattered, *has)} on other kept pages")
+                found.append(f"{counted(elsewhere, *has)} on other kept pages")
             said = f"{', '.join(found)}."
         if self.unchecked:
             why = "not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
@@ -148,8 +131,8 @@ class Report:
 
     def rows(self, *, everything: bool = False) -> Iterator[Row]:
         """Yield a row of each duplicate, or of each page, in the order in which they were seen."""
-        found = self.counts.rows["id"]
-        return self.index.rows_of((found if everything else found[self.counts.rows["copy"]]).tolist())
+        counts = self.counts
+        return self.index.rows_of(counts.rows if everything else [one.id for one in counts.found])
 
     def clusters(self, limit: int = 0, copies: int = 0) -> Iterator[tuple[int, Row, list[Row]]]:
         """Yield how many copies a page kept has, its row, and those of the first *copies*.
@@ -184,118 +167,118 @@ class Report:
         return texts.lost if texts and not texts.is_cut else row.verdict.lost
 
 
+class Copy(NamedTuple):
+    """A duplicate: its row, that of the page kept, and what its verdict says; *kind* is one of `KINDS`.
+
+    What is lost with it is told if it *is_told*; if it *differs*, so do fields that were not judged.
+    """
+
+    id: int
+    canonical: int
+    kind: str
+    lost: int | None
+    missing: int | None
+    is_told: bool
+    differs: bool
+
+    @property
+    def is_near(self) -> bool:
+        """Whether words may be lost with it."""
+        # Its URL showed the same before; what was a near copy then still loses what it lost.
+        return self.is_told and self.kind != "exact" and (self.kind == "near" or self.lost != 0)
+
+    @property
+    def nowhere(self) -> int:
+        """About how many words are on no page kept (see `dedup.model.verdict.Verdict`)."""
+        lost = self.lost or 0
+        return lost if self.missing is None else min(lost, self.missing)
+
+    @property
+    def loses(self) -> str:
+        """What is lost: words that stand on other pages kept, words, other fields, or nothing."""
+        if self.is_near and self.missing is not None and (self.lost or 0) > self.missing:
+            return "elsewhere"
+        return "words" if self.is_near and self.nowhere else "fields" * self.differs
+
+
 class Counts:
-    """The pages of a report by their numbers, in the order in which they were seen.
+    """The pages of a report by their numbers.
 
     Each page counts once, by what the newest run that saw it made of it; where that met the page again
-    unchanged, by the row that it had before.  *rows* has the fields of `_ROW`: `site` is a place in
-    *sites*, `reason` one in `_REASONS`; what is not known is `NONE`.  *forgotten* is how many rows were
-    left out, *by_run* how many pages each run saw.
-
-    Of the *seen* pages *copies* are duplicates: *exact* repeat one byte for byte, *near* in their text,
-    and *unchanged* and *before* are as a run saw them that is none of these: a page kept, or a copy.
-    Told are the losses of those *told*: if all *is_of_run* one, those that no earlier one has met.
-    *losing* lose up to *most* *words* (about), those of *scattered* stand on other pages kept, and
-    *other* differ in fields that were not judged.
+    unchanged, by the row that it had before.  *rows* are those, in order, and *found* the duplicates
+    among them; *forgotten* is how many rows were left out.  So many are of each of `KINDS`, and so many
+    *lose* each of what `Copy.loses` names: of words *fewest* to *most*, about.  What is lost is told of
+    *told* copies: if all *is_of_run* one, of those that no earlier one has met.
     """
 
     def __init__(self, glances: Iterable[Glance], *, is_of_run: bool = False) -> None:
-        sites: dict[str, int] = {}
-        codes = {name: code for code, name in enumerate(_REASONS)}
-        self.forgotten = 0
-
-        def numbers() -> Iterator[tuple[int, ...]]:
-            for one in glances:
-                if one.outcome == Outcome.FORGOTTEN:
-                    self.forgotten += 1
-                    continue
-                values = (one.lost, one.missing, one.canonical, one.previous)
-                name = one.item_key or one.url_key
-                yield (
-                    one.id,
-                    *(NONE if value is None else value for value in values),
-                    hash(one.unjudged) if one.unjudged else NONE,
-                    hash((one.scope, name)) if name else one.id,
-                    *(one.run, sites.setdefault(site_of(one.url), len(sites)), codes[one.reason]),
-                    *(not one.kept and one.canonical is not None, False),
-                )
-
-        rows = np.fromiter(numbers(), _ROW)
-        kept = _places(rows["id"], rows["canonical"])
-        # The page that it repeats may be of none of the runs.
-        others = np.where(kept >= 0, rows["unjudged"][kept], NONE) if len(rows) else rows["unjudged"]
-        rows["differs"] = rows["copy"] & (rows["unjudged"] != others)
-        self.by_run = _shares(rows["run"], rows["copy"] & ~_is_own(rows))
-        self.sites, self.rows = tuple(sites), rows[_once(rows)]
-        rows = self.rows
-        self.is_told: Booleans = rows["copy"] & ~(_is(rows, Reason.UNCHANGED) & is_of_run)
-        rows["differs"] &= self.is_told
-        self.seen, self.copies, self.told = len(rows), int(rows["copy"].sum()), int(self.is_told.sum())
-        masks = _is(rows, Reason.EXACT_DUPLICATE), _is(rows, Reason.UNCHANGED), _is_own(rows)
-        self.exact, same, self.unchanged = (int((rows["copy"] & mask).sum()) for mask in masks)
-        self.before, self.near = same - self.unchanged, self.copies - self.exact - same
-        self.measure({}, {})
+        self.forgotten, known, copies, fields = 0, set[int](), dict[int, Copy](), dict[int, int]()
+        pages, by_run = dict[int, list[int]](), defaultdict[int, list[int]](lambda: [0, 0])
+        for one in glances:
+            if one.outcome == Outcome.FORGOTTEN:
+                self.forgotten += 1
+                continue
+            is_same, before = one.reason == Reason.UNCHANGED, one.id
+            if is_same and one.previous in known:
+                before = one.previous
+            known.add(one.id)
+            if one.unjudged:
+                fields[one.id] = hash(one.unjudged)
+            is_copy = one.canonical is not None and not one.kept
+            is_own = is_same and one.canonical == one.previous
+            if one.canonical and is_copy and before == one.id:
+                kind = KINDS[2 + is_own if is_same else one.reason == Reason.EXACT_DUPLICATE]
+                is_told = not (is_same and is_of_run)
+                # The page that it repeats may be of none of the runs.
+                differs = is_told and fields.get(one.id) != fields.get(one.canonical)
+                told = kind, one.lost, one.missing, is_told, differs
+                copies[one.id] = Copy(one.id, one.canonical, *told)
+            by_run[one.run][0] += 1
+            by_run[one.run][1] += is_copy and not is_own
+            name = one.item_key or one.url_key
+            # The newest run that saw the page, and the rows that tell of it there.
+            found = pages.setdefault(hash((one.scope, name)) if name else -one.id, [one.run])
+            if one.run > found[0]:
+                found[:] = [one.run]
+            if one.run == found[0]:
+                found.append(before)
+        self.rows = sorted({row for _, *rows in pages.values() for row in rows})
+        self.found = [copies[row] for row in self.rows if row in copies]
+        self.by_run = [(run, *counts) for run, counts in sorted(by_run.items())]
+        self.seen, self.copies = len(self.rows), len(self.found)
+        self.kinds = Counter(one.kind for one in self.found)
 
     def measure(self, lost: Mapping[int, int], differing: Mapping[int, str]) -> None:
-        """Take over how many words rows have *lost*, and what is *differing* in their fields."""
-        rows = self.rows
-        rows["lost"][self.places(lost)] = [*lost.values()]
-        rows["differs"][self.places(differing)] = [*map(bool, differing.values())]
-        others = rows["differs"] & (~self.is_near | (self.nowhere == 0)) & ~self.is_scattered
-        words = self.nowhere[self.is_near & ~others & ~self.is_scattered & (self.nowhere > 0)]
-        self.losing, self.most = len(words), int(words.max(initial=0))
-        self.scattered, self.other = int(self.is_scattered.sum()), int(others.sum())
-        least = int(words.min(initial=self.most))
-        self.words = f"{least:,} to " * (least != self.most) + counted(self.most, "word")
+        """Take over how many words copies have *lost*, and what is *differing* in their fields."""
+        for at, one in enumerate(self.found):
+            if one.id in lost or one.id in differing:
+                differs = bool(differing.get(one.id, one.differs))
+                self.found[at] = one._replace(lost=lost.get(one.id, one.lost), differs=differs)
+        told = [one for one in self.found if one.is_told]
+        words = [one.nowhere for one in told if one.loses == "words"]
+        self.told, self.lose = len(told), Counter(one.loses for one in told)
+        self.fewest, self.most = min(words, default=0), max(words, default=0)
+
+    @property
+    def words(self) -> str:
+        """How many words a copy loses that loses any."""
+        return f"{self.fewest:,} to " * (self.fewest != self.most) + counted(self.most, "word")
 
     def __str__(self) -> str:
         """Return the sum of all pages, and what is lost with the copies."""
         of = f" (each once, of {len(self.by_run):,} runs)" if len(self.by_run) > 1 else ""
-        parts = kinds(self.near, self.exact, self.before, self.unchanged)
+        parts = kinds(*(self.kinds[kind] for kind in KINDS))
         kept = " + ".join((f"{self.seen - self.copies:,} kept", *parts))
         told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
-        safe = self.told - self.losing - self.scattered - self.other
-        said = [
-            (safe, "loses nothing", "lose nothing"),
-            (self.losing, f"loses {self.words}", f"lose {self.words}"),
-            (self.scattered, "has its words on other kept pages", "have theirs on other kept pages"),
-            (self.other, "differs in other fields", "differ in other fields"),
-        ]
-        lost = ", ".join(counted(*one) for one in said if one[0])
+        said = {
+            "": ("loses nothing", "lose nothing"),
+            "words": (f"loses {self.words}", f"lose {self.words}"),
+            "elsewhere": ("has its words on other kept pages", "have theirs on other kept pages"),
+            "fields": ("differs in other fields", "differ in other fields"),
+        }
+        lost = ", ".join(counted(self.lose[name], *one) for name, one in said.items() if self.lose[name])
         which = f"The {self.told:,} new" if self.told < self.copies else f"The other {self.copies:,}"
         return f"{told} {which}: {lost}." if lost else told
-
-    @property
-    def is_near(self) -> Booleans:
-        """Which pages are near copies: they repeat another page, and not word for word."""
-        # Its URL showed the same before; what was a near copy then still loses what it lost.
-        same = _is(self.rows, Reason.UNCHANGED) & (self.rows["lost"] == 0)
-        near: Booleans = self.is_told & ~same & ~_is(self.rows, Reason.EXACT_DUPLICATE)
-        return near
-
-    @property
-    def nowhere(self) -> Integers:
-        """About how many words are on no page kept (see `dedup.model.verdict.Verdict`)."""
-        lost, missing = self.rows["lost"], self.rows["missing"]
-        return np.where(missing >= 0, np.minimum(lost, missing), lost)
-
-    @property
-    def is_scattered(self) -> Booleans:
-        """Which near copies were dropped because their words stand on other pages kept."""
-        missing = self.rows["missing"]
-        found: Booleans = self.is_near & (missing >= 0) & (self.rows["lost"] > missing)
-        return found
-
-    @property
-    def by_site(self) -> list[tuple[str, int, int]]:
-        """The sites, how many pages of each were seen, and are copies; those with most copies first."""
-        shares = _shares(self.rows["site"], self.rows["copy"])
-        found = ((self.sites[site], pages, copies) for site, pages, copies in shares)
-        return sorted(found, key=lambda share: (-share[2], -share[1], share[0]))
-
-    def places(self, rows: Iterable[int]) -> Integers:
-        """Return where the rows of these numbers stand, `NONE` for those that are not here."""
-        return _places(self.rows["id"], np.array([*rows], np.int64))
 
     def clusters(
         self, records: Collection[int], compared: Collection[int]
@@ -306,53 +289,16 @@ class Counts:
         of each kind those that lose most, and last what loses nothing.  Of equals the oldest come first,
         of clusters the largest.
         """
-        rows, places = self.rows, np.flatnonzero(self.is_told)
-        # What is not measured is NONE, and counts as nothing.
-        urgency = np.where(self.is_near | rows["differs"], 2 * self.nowhere + 1 + self.is_scattered, -1)
-        at = self.places(compared)
-        urgency[at] += _ALL_WORDS * (urgency[at] > 2)
-        urgency[self.places(records)] += 2 * _ALL_WORDS
-        order = places[np.lexsort((rows["id"][places], -urgency[places]))]
-        copies, kept, most = (one[order].tolist() for one in (rows["id"], rows["canonical"], urgency))
-        urgent, found = dict(zip(copies, most, strict=True)), defaultdict[int, list[int]](list)
-        for canonical, row in zip(kept, copies, strict=True):
-            found[canonical].append(row)
-        return sorted(found.items(), key=lambda one: (-urgent[one[1][0]], -len(one[1]), one[0]))
 
+        def urgency(one: Copy) -> tuple[int, ...]:
+            is_shown = one.id in compared and one.nowhere > 0
+            is_other, is_elsewhere = one.is_near or one.differs, one.loses == "elsewhere"
+            return one.id in records, is_shown, is_other, one.nowhere, is_elsewhere
 
-def _once(rows: Rows) -> Integers:
-    """Return the places of those *rows* that tell of each page once."""
-    pages, page = np.unique(rows["page"], return_inverse=True)
-    newest = np.zeros(len(pages), np.int64)
-    np.maximum.at(newest, page, rows["run"])
-    last = np.flatnonzero(rows["run"] == newest[page])
-    before = _places(rows["id"], rows["previous"][last])
-    is_same = _is(rows, Reason.UNCHANGED)[last] & (before >= 0)
-    return np.flatnonzero(np.bincount(np.where(is_same, before, last)))
-
-
-def _places(known: Integers, rows: Integers) -> Integers:
-    """Return where *rows* stand among the *known* ones, in order, `NONE` for those that do not."""
-    known = np.append(known, np.iinfo(np.int64).max)
-    at = np.searchsorted(known, rows)
-    return np.where(known[at] == rows, at, NONE)
-
-
-def _is(rows: Rows, reason: Reason) -> Booleans:
-    return np.asarray(rows["reason"] == _REASONS.index(reason))
-
-
-def _is_own(rows: Rows) -> Booleans:
-    """Return which of *rows* show what their address showed before, in a row of its own."""
-    return np.asarray(_is(rows, Reason.UNCHANGED) & (rows["canonical"] == rows["previous"]))
-
-
-def _shares(of: Integers, is_copy: Booleans) -> list[tuple[int, int, int]]:
-    """Return what the rows are *of*, how many each has, and how many of these are copies."""
-    rows, copies = (Counter(one.tolist()) for one in (of, of[is_copy]))
-    return [(one, count, copies[one]) for one, count in sorted(rows.items())]
-
-
-def site_of(url: str) -> str:
-    """Return the host of *url* as a report shows it, `WITHOUT_SITE` where there is none."""
-    return printable(host_of(url)) or WITHOUT_SITE
+        found = defaultdict[int, list[Copy]](list)
+        told = (one for one in self.found if one.is_told)
+        for one in sorted(told, key=urgency, reverse=True):
+            found[one.canonical].append(one)
+        ranked = sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
+        ranked.sort(key=lambda one: urgency(one[1][0]), reverse=True)
+        return [(canonical, [one.id for one in copies]) for canonical, copies in ranked]

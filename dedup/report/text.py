@@ -45,7 +45,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield HEADING, report.verdict
     yield HEADING, str(counts)
     yield from places(report, most)
-    yield HEADING, "Runs and sites:"
+    yield HEADING, "Runs:"
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
     if counts.told:
@@ -60,7 +60,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
 
 def places(report: Report, most: int | None) -> Iterator[ToldLine]:
     """Yield where copies differ from the pages kept, and which are made of several, *most* of both."""
-    losses, losing, groups = report.losses, report.counts.losing, report.losses.groups
+    losses, losing, groups = report.losses, report.counts.lose["words"], report.losses.groups
     if groups:
         some = f" ({len(losses.texts):,} compared)" * (losing > len(losses.texts))
         yield HEADING, f"Copies differ from the pages kept in {counted(len(groups), 'place')}{some}:"
@@ -85,21 +85,17 @@ def _more(found: Sized, most: int | None, begin: str = "  ", what: str = "") -> 
 
 
 def shares(report: Report, most: int | None) -> Iterator[str]:
-    """Yield how many pages of each run and site are copies, of *most* of both."""
-    counts, runs = report.counts, []
-    for number, pages, copies in counts.by_run[::-1]:
+    """Yield how many pages of each run are copies, of the last *most*."""
+    by_run = report.counts.by_run[::-1]
+    for number, pages, copies in by_run[:most]:
         run, told = report.again.runs.get(number), f"run {number}"
         if run:
             parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
             parts += [] if run.action == "drop" else [run.action]
             told += f", {', '.join(printable(part) for part in parts if part)}"
-        runs.append((told, pages, copies))
-    for what, some in (("run", runs), ("site", counts.by_site if len(counts.sites) > 1 else [])):
-        for name, pages, copies in some[:most]:
-            among = counted(copies, "copy", "copies")
-            yield f"{name}: {counted(pages, 'page')}, {among} among them"
-        if most and len(some) > most:
-            yield f"and {counted(len(some) - most, f'more {what}')}"
+        yield f"{told}: {counted(pages, 'page')}, {counted(copies, 'copy', 'copies')} among them"
+    if most and len(by_run) > most:
+        yield f"and {counted(len(by_run) - most, 'more run')}"
 
 
 def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Iterator[ToldLine]:

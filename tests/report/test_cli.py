@@ -37,14 +37,14 @@ def test_report_prints_clusters(index: Path) -> None:
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
         "The other 3: 1 loses nothing, 2 lose 1 word."
     )
-    assert (lines[1], lines[2], lines[7]) == (told, "Runs and sites:", "3 copies in 1 cluster")
+    assert (lines[1], lines[2], lines[5]) == (told, "Runs:", "3 copies in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[3:5]] == [  # type: ignore[union-attr]
         ("2", "finished, first", "1 page, 1 copy among them"),
         ("1", "finished, first", "3 pages, 2 copies among them"),
     ]
-    assert lines[9:11] == ["(no title)", "  kept in run 1     http://a/1"]
-    assert lines[11].startswith("  dropped in run 1  =HYPERLINK")
-    assert lines[12] == "    near copy, loses about 1 of 120 words"
+    assert lines[7:9] == ["(no title)", "  kept in run 1     http://a/1"]
+    assert lines[9].startswith("  dropped in run 1  =HYPERLINK")
+    assert lines[10] == "    near copy, loses about 1 of 120 words"
     assert lines[-2:] == ["  dropped in run 1  http://a/2", "    exact copy"]
     assert "2 near copies + 1 exact copy" in run("report", "--index", index, "--all").output
 
