@@ -1,4 +1,4 @@
-"""What a crawl has changed: a record for each page that came, changed, moved or went, and counts."""
+"""What a crawl has changed: a record for each page that came, changed or went, and counts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from dedup.index import Index, Row
 from dedup.index.notes import REMOVED, answers, last_seen
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, numbers, of_dry_runs
 from dedup.model.errors import counted, printable, printable_url
-from dedup.model.urls import MAX_URL, host_of
+from dedup.model.urls import MAX_URL
 from dedup.model.verdict import DRY_RUN, UNDONE, Glance, Outcome, Reason, Visit, crawl_of
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.tokens import tokens
 from dedup.report.explanation import Again
 from dedup.rule.match import match
 
-CHANGES = ("added", "changed", "moved", "removed")
+CHANGES = ("added", "changed", "removed")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
 SUMMARY = "summary"
 _LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many pages is a counter
-_MOST = 50  # pages with the same text, of which one may have moved
 _MOST_READ = 1_000  # pages whose texts are compared for the log
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
 _ONLY_NOISE = "only in what is left out by now"
@@ -42,8 +41,7 @@ class Changes:
     """What the crawl of *run* has changed: a record of each page by what it showed at last, then counts.
 
     The texts of at most *most_read* pages are read for what changed inside.  *gone* are answers by
-    address and run, *sources* what moved, *missed* are addresses, or keys, of pages of the last crawl
-    that were not met.
+    address and run, *missed* addresses, or keys, of pages of the last crawl that were not met.
     """
 
     def __init__(self, index: Index, run: int, *, most_read: float = inf) -> None:
@@ -57,7 +55,7 @@ class Changes:
         spider, first = self.runs[0].spider, min(self.crawl)
         own = (one for one in reversed(runs) if one.spider == spider and one.action != DRY_RUN)
         self.since = next((one for one in own if one.id < first), None)
-        self.counts, self.sources, self.missed = Counter[str](), set[str](), list[str]()
+        self.counts, self.missed = Counter[str](), list[str]()
 
     def __iter__(self) -> Iterator[Change]:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
@@ -78,16 +76,11 @@ class Changes:
         counts = self.counts
         if self.since is None:
             return f"{counts['added']:,} added: there was no crawl before"
-        names = [
-            "added",
-            "changed",
-            *(name for name in ("moved", "removed") if counts[name]),
-            "unchanged",
-        ]
+        names = [name for name in (*CHANGES, "unchanged") if counts[name] or name != "removed"]
         told = {name: f"{counts[name]:,} {name}" for name in names}
         copies = counted(counts["copy_of"], "copy now", "copies now")
         noise = f"{counts['noise']:,} {_ONLY_NOISE}"
-        missed = len(self.missed) - counts["removed"] - counts["moved"]
+        missed = len(self.missed) - counts["removed"]
         told |= {"missed": f"{missed:,} not met again"} if missed > 0 else {}
         notes = [copies] * bool(counts["copy_of"]) + [noise] * bool(counts["noise"])
         if notes:
@@ -156,47 +149,30 @@ class Changes:
             # An address that was gone before this crawl has a page that is new.
             seen, first = (before or row).sighting, min(self.crawl)
             was_gone = any(seen.run < run < first for run in self.gone.get(seen.url_key, ()))
-            was_there = before is not None and not was_gone
-            if not (was_there and is_own) and (source := self._source(row)):
-                self.sources.add(source.sighting.url_key)
-                return self._record("moved", row, source) | {"moved_from": source.sighting.url}
             # What was dropped for a page, and is kept in place of it, was delivered before.
-            if not (was_there and (is_own or verdict.represents)):
+            other = self.index.row(verdict.represents).sighting if verdict.represents else None
+            was_there = is_own or (other is not None and other.url_key not in self.gone)
+            if before is None or was_gone or not was_there:
                 return self._record("added", row, None)
         self.counts["unchanged" if verdict.kept else "copies"] += 1
         return None
 
-    def _source(self, row: Row) -> Row | None:
-        """Return the page that stood at another address of this host, which is gone, None for none."""
-        seen, store, represents = row.sighting, self.index.store, row.verdict.represents
-        if not self.gone:
-            return None
-        same = f"p.scope = ? AND p.token_digest = ? AND {self.others} AND {STANDS}"
-        scope, page = store.scope((seen.kind, seen.scope)), seen.fingerprint
-        found = list(store.rows(same, scope, page.token_digest, limit=_MOST)) if page.tokens else []
-        if represents:
-            others = store.rows("p.represents = ?", represents, limit=_MOST)
-            found += [self.index.row(represents), *others]
-        gone = [one for one in found if self._has_left(one, row)]
-        return max(gone, key=lambda one: one.id, default=None)
-
-    def _has_left(self, one: Row, row: Row) -> bool:
-        key, here = one.sighting.url_key, row.sighting.url_key
-        if not one.is_own or key in (here, *self.sources) or host_of(key) != host_of(here):
-            return False
-        found = [run for run in self.gone.get(key, ()) if run <= max(self.crawl)]
-        last = last_seen(self.index.store, key, self.runs[0].spider) if found else None
-        return last is not None and last.sighting.run < max(found)
-
-    def _of_removed(self, key: str, found: dict[int, int]) -> Change | None:
-        if key in self.sources or not any(found.get(run) in REMOVED for run in self.crawl):
-            return None
-        store, spider = self.index.store, self.runs[0].spider
+    def _of_removed(self, key: str, answered: dict[int, int]) -> Change | None:
+        statuses = {answered[run] for run in self.crawl if run in answered}
         met = f"{OF_URL} AND p.run IN {numbers(self.crawl)} AND {STANDS}"
-        if next(store.rows(met, key, order="+p.id", limit=1), None):
+        if not statuses or next(self.index.store.rows(met, key, order="+p.id", limit=1), None):
             return None
-        last = last_seen(store, key, spider, self.crawl)
-        return self._record("removed", last, None) if last and last.is_own else None
+        last = last_seen(self.index.store, key, self.runs[0].spider, self.crawl)
+        is_gone = last is not None and (statuses & REMOVED or self._stands_elsewhere(last))
+        return self._record("removed", last, None) if last and is_gone and last.is_own else None
+
+    def _stands_elsewhere(self, row: Row) -> bool:
+        """Return whether this crawl has met the text of *row*: a redirect may also lead to a login."""
+        seen, page = row.sighting, row.sighting.fingerprint
+        same = f"p.scope = ? AND p.token_digest = ? AND p.run IN {numbers(self.crawl)} AND {STANDS}"
+        scope = self.index.store.scope((seen.kind, seen.scope))
+        found = self.index.store.rows(same, scope, page.token_digest, limit=1)
+        return page.tokens > 0 and next(found, None) is not None
 
     def _record(self, change: str, row: Row, before: Row | None) -> Change:
         seen = row.sighting
@@ -239,7 +215,7 @@ class Changes:
                 yield from _lines(record)
         for name, pages in sorted(groups.items(), key=lambda one: -len(one[1])):
             yield _listed(f"changed {name}", pages)
-        gone = {record.get("moved_from", record["url"]) for record in found}
+        gone = {record["url"] for record in found}
         if missed := [printable_url(one, MAX_URL) for one in self.missed if one not in gone]:
             yield _listed("not met again", missed)
         yield self.summary()
@@ -248,8 +224,8 @@ class Changes:
 def _lines(record: Change) -> Iterator[str]:
     """Yield what a record says of a page, for people."""
     line = f"{record['change']:<9} {_shown(record)}"
-    for name, said in (("moved_from", " from"), ("copy_of", ", now a copy of")):
-        line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
+    if "copy_of" in record:
+        line += f", now a copy of {printable_url(record['copy_of'], MAX_URL)}"
     if "came" in record:
         line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
     yield line
