@@ -112,12 +112,12 @@ class Report:
             said = f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
             said += f"{TO_MARK}, or name a field that tells them apart in DEDUP_KEY_FIELDS."
         else:
-            losing, elsewhere = counts.lose["words"], counts.lose["elsewhere"]
-            lost = f"{counted(losing, 'copy loses', 'copies lose')} {counts.words}"
-            found = [lost + " each" * (losing > 1)] * bool(losing)
-            if elsewhere:
-                has = "copy has its words", "copies have their words"
-                found.append(f"{counted(elsewhere, *has)} on other kept pages")
+            lose, has = counts.lose, ("copy has its words", "copies have their words")
+            found = [f"{counted(lose['words'], 'copy loses', 'copies lose')} {counts.words}"]
+            found *= bool(lose["words"])
+            found += [f"{counted(lose['elsewhere'], *has)} on other kept pages"] * bool(
+                lose["elsewhere"]
+            )
             said = f"{', '.join(found)}."
         if self.unchecked:
             why = "not all texts are stored (DEDUP_STORE_PAGES = True stores all)"

@@ -13,12 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby, pairwise
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from dedup.model.errors import printable
 from dedup.reading.tokens import UNSPACED, tokens, words_in
-
-_T = TypeVar("_T")
 
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
 _END = 6  # units: of a longer equal stretch the ends are shown, so many of each
@@ -142,12 +140,6 @@ def units(text: str) -> list[str]:
     return [unit for unit in re.findall(_UNIT, text) if unit]
 
 
-def _lines(parts: Sequence[tuple[_T, str]]) -> Iterator[list[tuple[_T, str]]]:
-    numbers = accumulate("\n" in unit for _, unit in parts)
-    for _, line in groupby(zip(numbers, parts, strict=True), key=itemgetter(0)):
-        yield [part for _, part in line]
-
-
 def _marked_lines(parts: Pieces) -> Iterator[Pieces]:
     """Yield the lines of *parts*; what replaces as many lines as it has stands in these, one in each.
 
@@ -189,8 +181,11 @@ def _without_moved(parts: Pieces, known: dict[str, KnownRuns]) -> Pieces:
     """
     moved: set[int] = set()
     for own, elsewhere in known.items():
-        for line in _lines([(n, unit) for n, (of, unit) in enumerate(parts) if of in {own, BOTH}]):
-            at, plain = [n for n, _ in line], _plain(unit for _, unit in line)
+        said = [n for n, (of, _) in enumerate(parts) if of in {own, BOTH}]
+        numbers = accumulate("\n" in parts[n][1] for n in said)
+        for _, line in groupby(zip(numbers, said, strict=True), key=itemgetter(0)):
+            at = [n for _, n in line]
+            plain = _plain(parts[n][1] for n in at)
             moved.update(at if plain in elsewhere else ())
             for start in range(len(at) - _RUN + 1):
                 if plain[start : start + _RUN] in elsewhere:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup.index import Index, Row, Run
 from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
-from dedup.model.verdict import FATES, Outcome
+from dedup.model.verdict import FATES
 from dedup.reading.markup import Excess
 from dedup.report.diff import BOTH, COPY, KEPT, shortened
 from dedup.report.explanation import differing, kinds, told_fields
@@ -130,8 +130,6 @@ class LostFeed(NamedTuple):
     reason: str
 
 
-# What was given back and came once more: the second time counts.
-_TWICE = f"p.run = ? AND NOT p.kept AND p.outcome = '{Outcome.FORGOTTEN}'"
 # What else was done, or went otherwise than it should, by its count.
 _OTHERS = {
     "asked_twice": "asked for twice, to see what changes when a page is asked for again",
@@ -168,10 +166,6 @@ def summary(
     """
     counts = Counter(counts)
     counts["over_limit"] = sum(counts[f"over_limit/{excess}"] for excess in Excess)
-    for row in index.store.rows(_TWICE, run.id) if counts["given_back"] else ():
-        was = "as_before" * (row.origin != row.id and row.verdict.repeats_another)
-        counts.subtract(("seen", FATES[run.action], row.verdict.reason, was))
-        counts["twice"] += 1
     counts["updated"] *= not changed  # which tells them
     lines = [_sum(counts, run), *filter(None, [changed])]
     if parked := counts["not_visited"]:
@@ -233,8 +227,7 @@ def _sum(counts: Counter[str], run: Run) -> str:
     parts += kinds(near, exact, before, same - before)
     label = name.replace("would_drop", "would be dropped")
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
-    twice = f" ({counts['twice']:,} of them twice, see below)" * bool(counts["twice"])
-    return f"{counts['seen']:,} items seen{twice} = {' + '.join(parts)}{share}"
+    return f"{counts['seen']:,} items seen = {' + '.join(parts)}{share}"
 
 
 def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:

@@ -30,7 +30,7 @@ def index(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
     assert lines[0] == (
-        "2 copies lose 1 word each. 2 copies that lose words were not checked for merged products or "
+        "2 copies lose 1 word. 2 copies that lose words were not checked for merged products or "
         "events: not all texts are stored (DEDUP_STORE_PAGES = True stores all)."
     )
     told = (
