@@ -161,6 +161,10 @@ class Report:
         lost = "" if reason is Reason.EXACT_DUPLICATE else loss(row.verdict, words, texts)
         return reason.replace("_", " ").replace("duplicate", "copy") + f", loses {lost}" * bool(lost)
 
+    def may_lose(self, row: Row) -> bool:
+        """Return whether a page kept may lack words of *row*, its copy: then somebody should look."""
+        return row.verdict.reason is not Reason.EXACT_DUPLICATE and self.lost(row) != 0
+
     def lost(self, row: Row) -> int | None:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""
         texts = self.losses.texts.get(row.id)

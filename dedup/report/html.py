@@ -6,16 +6,15 @@ import base64
 import hashlib
 import re
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
 
 from dedup import __version__
 from dedup.files.marks_file import marks_of
 from dedup.index import Row
 from dedup.model.errors import moment, printable, printable_url
 from dedup.model.marks import Said, about
-from dedup.model.verdict import Reason
 from dedup.reading.noise import gaps_named
 from dedup.report.clusters import TO_MARK, Report
 from dedup.report.diff import MAX_TEXT, shortened
@@ -40,15 +39,23 @@ def page_of(report: Report, *, token: str = "") -> str:
     assets = Path(__file__).parent / "assets"
     html, css, js = ((assets / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
-    entries, groups = entries_of(report), report.losses.groups[:MAX_PLACES]
-    marks = [*(one.mark for one in entries), *(one.mark for group in groups for one in group)]
-    here = {about(mark) for mark in marks if mark}
+    clusters, groups = clusters_of(report), report.losses.groups[:MAX_PLACES]
+    exceptions = report.config.exceptions.said()
+    said, marks = {about(one): one.says for one in exceptions}, dict[int, Said]()
+    for kept, copies in clusters:
+        for copy in filter(report.may_lose, copies):
+            mark = Said(copy.sighting.url, kept.sighting.url, "", copy.sighting.host)
+            if all(_MARKABLE.fullmatch(printable(url, len(url))) for url in mark[:2]):
+                marks[copy.id] = mark._replace(says=said.get(about(mark), ""))
+    here = {about(one) for one in (*marks.values(), *(place.mark for place in chain(*groups)))}
     return jinja.from_string(html).render(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),
-        entries=entries,
+        clusters=clusters,
+        listed=sum(len(copies) for _, copies in clusters),
+        marks_of_pairs=marks,
         groups=groups,
-        marked=[one for one in report.config.exceptions.said() if about(one) not in here],
+        marked=[one for one in exceptions if about(one) not in here],
         shares=shares(report, MAX_MEMBERS),
         name=printable(Path(name).name),
         marks=printable(marks_of(name).name),
@@ -68,32 +75,12 @@ def page_of(report: Report, *, token: str = "") -> str:
     )
 
 
-class Pair(NamedTuple):
-    """A copy and the page *kept*.
-
-    If it *is_open* the page kept has not all its words, or may not: somebody should look at it, and may
-    make a *mark*, which has what was said, unless no mark can name the two.
-    """
-
-    kept: Row
-    copy: Row
-    is_open: bool
-    mark: Said | None
-
-
-def entries_of(report: Report) -> list[Pair]:
-    """Return what is listed: whole clusters, as they are ranked, at most `MAX_PAGES` pages."""
-    said = {about(one): one.says for one in report.config.exceptions.said()}
-    found: list[Pair] = []
-    pages = 0
+def clusters_of(report: Report) -> list[tuple[Row, list[Row]]]:
+    """Return the pages kept that are listed, with their copies, as they are ranked."""
+    found, pages = list[tuple[Row, list[Row]]](), 0
     for _, kept, copies in report.clusters(copies=min(MAX_MEMBERS, MAX_PAGES - 1)):
         pages += 1 + len(copies)
         if pages > MAX_PAGES:
             break
-        for copy in copies:
-            is_open = copy.verdict.reason is not Reason.EXACT_DUPLICATE and report.lost(copy) != 0
-            mark = Said(copy.sighting.url, kept.sighting.url, "", copy.sighting.host)
-            can_be = all(_MARKABLE.fullmatch(printable(url, len(url))) for url in mark[:2])
-            mark = mark._replace(says=said.get(about(mark), ""))
-            found.append(Pair(kept, copy, is_open, mark if is_open and can_be else None))
+        found.append((kept, copies))
     return found

@@ -106,8 +106,8 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
     for row, fate in zip(copies, fates[1:], strict=True):
         yield PAGE, f"  {fate:<{width}}  {_url(row)}"
         words = report.losses.words(row.id)
-        is_lost = report.lost(row) != 0 and row.verdict.nowhere
-        yield LOSS if is_lost else QUIET, f"    {report.told_loss(row)}{f': {words}' if words else ''}"
+        style = LOSS if report.may_lose(row) else QUIET
+        yield style, f"    {report.told_loss(row)}{f': {words}' if words else ''}"
         if others := report.losses.fields.get(row.id) or told_fields(differing(kept, row)):
             yield LOSS, f"    {others}"
     yield from _more(range(size), len(copies))

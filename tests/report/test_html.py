@@ -14,7 +14,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.model.verdict import Reason
 from dedup.report import html as html_report
 from dedup.report.clusters import Report
-from dedup.report.html import entries_of
+from dedup.report.html import clusters_of
 from tests.report.reports import honest_index, hostile_index, html, told
 from tests.support.commands import run
 from tests.support.crawling import ROOT
@@ -89,12 +89,13 @@ def test_hostile_text_ends_no_element_and_shows_every_character() -> None:
 
 def test_a_bounded_report_says_what_it_leaves_out(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SQLiteIndex(index) as opened:
-        everything = entries_of(Report(opened))
+        everything = clusters_of(Report(opened))
         monkeypatch.setattr(html_report, "MAX_PAGES", 10)
-        part, some = html(opened), entries_of(Report(opened))
+        part, some = html(opened), clusters_of(Report(opened))
     assert everything[: len(some)] == some
-    assert len({row for entry in some for row in (entry.kept.id, entry.copy.id)}) <= 10 < len(everything)
-    assert f"{len(some)} of {len(everything)} copies (this file lists at most 10 pages" in part
+    listed, copies = (sum(len(found) for _, found in shown) for shown in (some, everything))
+    assert len(some) + listed <= 10 < copies
+    assert f"{listed} of {copies} copies (this file lists at most 10 pages" in part
 
 
 def test_what_can_be_compared_comes_before_what_cannot() -> None:
@@ -104,7 +105,7 @@ def test_what_can_be_compared_comes_before_what_cannot() -> None:
             for path, said in enumerate((text(number), edited(number, 8 - number), edited(number, 4))):
                 detector.check(page(said, f"http://a.example/{number}/{path}"))
     report = html(index)
-    assert [entry.copy.id for entry in entries_of(Report(index))] == [5, 6, 2, 3]
+    assert [one.id for _, copies in clusters_of(Report(index)) for one in copies] == [5, 6, 2, 3]
     assert "then those whose words can be shown, then the others; of each kind those that" in report
 
 
@@ -143,12 +144,14 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     assert [one.reason for one in second.selected()] == [Reason.UNCHANGED] * 4
     answer = "4 pages seen = 1 kept + 3 copies as before."
     assert (told(index, run=2)[1], f"<p>{answer}</p>" in html(index, run=2)) == (answer, True)
-    assert entries_of(second) == [], "the first run tells of them"
+    assert clusters_of(second) == [], "the first run tells of them"
     lost = (
         r"= 1 kept \+ 2 near copies \+ 1 exact copy\. The other 3: 2 lose nothing, 1 loses \d+ words?\."
     )
     assert re.search(f"{lost}$", told(index)[1])
-    assert [one.copy.sighting.url for one in entries_of(Report(index)) if one.is_open] == ["http://a/2"]
+    report = Report(index)
+    ((_, copies),) = clusters_of(report)
+    assert [one.sighting.url for one in copies if report.may_lose(one)] == ["http://a/2"]
 
 
 def test_what_the_site_decided_is_said() -> None:
@@ -158,7 +161,7 @@ def test_what_the_site_decided_is_said() -> None:
     checked(index, {f"http://a/{number}": content for number, content in enumerate(contents)})
     report = Report(index)
     # What stands on other pages does not count: first comes the copy that loses words for good.
-    copies = [entry.copy for entry in entries_of(report)]
+    copies = [one for _, found in clusters_of(report) for one in found]
     plain, by_site = (copy.verdict for copy in copies)
     assert (by_site.nowhere or 0) < (plain.nowhere or 0) == plain.lost == report.counts.most
     lines = [line for line in told(index) if "near copy," in line]
