@@ -35,6 +35,7 @@ from dedup.settings import DedupSettings
 NO_COPY = 3  # the exit code if OTHER is no copy, or no page is like a text
 _MOST_ROWS, _MOST_NEAR = 10, 5
 _COMPARED = 30  # pages kept, by their texts
+_FAR = 24  # bits: what differs in more is near by chance
 _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _MOST_OF_VIEW = 1 / 2  # of a page (0 to 1) is at most missing on that of which it is a view
 _PARTS = 20  # of a text that are lost
@@ -271,12 +272,13 @@ def _candidates(
     The nearest come first, each after its nearness, and whether its address tells that *page* is no
     view of it.
     """
-    rows, url = again.near(page, own), own.sighting.url if own else ""
+    rows = again.index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
+    url = own.sighting.url if own else ""
     if own:
         titled = again.index.store.rows(_TITLED, own.sighting.title, limit=rule.MAX_CANDIDATES)
         known = again.index.ledger.known(own.sighting, again.config)
         beside = (one.id for some in known.neighbours(known.pool()) for one in some.canonicals)
-        rows += again.others(own, [*titled, *map(again.index.row, beside)])
+        rows = again.others(own, [*rows, *titled, *map(again.index.row, beside)])
     found = {row.id: row for row in rows}.values()
     views = (_VIEW.fullmatch(url.removeprefix(row.sighting.url)) for row in found)
     near = (rule.nearness(page, row.as_canonical()) for row in found)

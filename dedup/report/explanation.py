@@ -22,11 +22,7 @@ from dedup.rule import match as rule
 from dedup.rule.decide import STRANGER
 
 # What the crawl decided is on record; what the rule says today of two pages alone may differ.
-_OTHERWISE = (
-    "By these two alone and by what is left out today it would be kept; its crawl knew their site.",
-    "By these two alone it would be a copy; its crawl also knew their site.",
-)
-_FAR = 24  # bits: what differs in more is near by chance
+_OTHERWISE = "Its crawl decided otherwise: it knew their site, and not all that is left out today."
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 WOULD_DROP = "let through"
 # Why a crawl kept or dropped a page, by what was found of it or else by the reason.
@@ -115,11 +111,6 @@ class Again:
 
         return judged
 
-    def near(self, page: Fingerprint, own: Row | None) -> list[Row]:
-        """Return the pages kept that are not far from *page*, but for versions of its *own* row."""
-        found = self.index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
-        return self.others(own, found) if own else found
-
     def others(self, own: Row, found: Iterable[Row]) -> list[Row]:
         """Return those *found* that its *own* row is compared with: none of its versions."""
         group, name = own.sighting.group, own.sighting.identity
@@ -174,9 +165,8 @@ def judged_again(
     """
     found = rule.match(canonical, page, config)
     end = "So it is a copy." if found.is_duplicate else "So it is no copy."
-    if row and found.is_duplicate is (row.verdict.kept and not row.verdict.represents):
-        end = _OTHERWISE[found.is_duplicate]
-    return found, f"{found.sentence} {end}"
+    is_other = row and found.is_duplicate is (row.verdict.kept and not row.verdict.represents)
+    return found, f"{found.sentence} {end}{f' {_OTHERWISE}' * bool(is_other)}"
 
 
 def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:

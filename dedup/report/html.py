@@ -19,7 +19,7 @@ from dedup.reading.noise import gaps_named
 from dedup.report.clusters import TO_MARK, Report
 from dedup.report.diff import MAX_TEXT, shortened
 from dedup.report.losses import MAX_PAIRS
-from dedup.report.text import full_name, shares
+from dedup.report.text import first, full_name, shares
 
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster, those that lose most, and runs and sites
@@ -40,7 +40,7 @@ def page_of(report: Report, *, token: str = "") -> str:
     html, css, js = ((assets / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
     clusters, groups = clusters_of(report), report.losses.groups[:MAX_PLACES]
-    exceptions = report.config.exceptions.said()
+    exceptions = [*report.config.exceptions.said()]
     said, marks = {about(one): one.says for one in exceptions}, dict[int, Said]()
     for kept, copies in clusters:
         for copy in filter(report.may_lose, copies):
@@ -56,7 +56,7 @@ def page_of(report: Report, *, token: str = "") -> str:
         marks_of_pairs=marks,
         groups=groups,
         marked=[one for one in exceptions if about(one) not in here],
-        shares=shares(report, MAX_MEMBERS),
+        runs=first([*shares(report)], MAX_MEMBERS),
         name=printable(Path(name).name),
         marks=printable(marks_of(name).name),
         token=token,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence
 from os.path import abspath, isfile
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,7 +46,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield HEADING, str(counts)
     yield from places(report, most)
     yield HEADING, "Runs:"
-    yield from ((QUIET, f"  {line}") for line in shares(report, most))
+    yield from ((QUIET, f"  {line}") for line in first([*shares(report)], most))
     clusters = len(report.ranked)
     if counts.told:
         yield HEADING, f"{counted(counts.told, 'copy', 'copies')} in {counted(clusters, 'cluster')}"
@@ -67,35 +67,28 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
     for number, (place, *others) in enumerate(groups[:most], 1):
         yield TITLE, f"  {number}. {place}"
         yield from ((LOSS, f"     {_marked(example)}") for example in place.examples)
-        for other in others[:most]:  # of a view for print
-            yield LOSS, f"     {len(other.copies):,} of these pages also: {other.shown}{other.means}"
+        # A view for print differs in several.
+        also = [f"{len(one.copies):,} of these pages also: {one.shown}{one.means}" for one in others]
+        yield from ((LOSS, f"     {line}") for line in first(also, most))
         for example in place.examples[:1]:
             yield QUIET, f"     {_url(example.copy)} for {_url(report.index.row(example.kept))}"
-        yield from _more(others, most, "     ")
-    yield from _more(groups, most, what="more place")
+    if len(groups) > (most or len(groups)):
+        yield QUIET, f"  and {len(groups) - len(groups[:most]):,} more"
 
 
 def _url(row: Row) -> str:
     return printable_url(row.sighting.url, MAX_URL)
 
 
-def _more(found: Sized, most: int | None, begin: str = "  ", what: str = "") -> Iterator[ToldLine]:
-    if most and (left := len(found) - most) > 0:
-        yield QUIET, f"{begin}and {counted(left, what) if what else f'{left:,} more'}"
-
-
-def shares(report: Report, most: int | None) -> Iterator[str]:
-    """Yield how many pages of each run are copies, of the last *most*."""
-    by_run = report.counts.by_run[::-1]
-    for number, pages, copies in by_run[:most]:
+def shares(report: Report) -> Iterator[str]:
+    """Yield how many pages of each run are copies, the last first."""
+    for number, pages, copies in report.counts.by_run[::-1]:
         run, told = report.again.runs.get(number), f"run {number}"
         if run:
             parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
             parts += [] if run.action == "drop" else [run.action]
             told += f", {', '.join(printable(part) for part in parts if part)}"
         yield f"{told}: {counted(pages, 'page')}, {counted(copies, 'copy', 'copies')} among them"
-    if most and len(by_run) > most:
-        yield f"and {counted(len(by_run) - most, 'more run')}"
 
 
 def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Iterator[ToldLine]:
@@ -110,7 +103,8 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
         yield style, f"    {report.told_loss(row)}{f': {words}' if words else ''}"
         if others := report.losses.fields.get(row.id) or told_fields(differing(kept, row)):
             yield LOSS, f"    {others}"
-    yield from _more(range(size), len(copies))
+    if size > len(copies):
+        yield QUIET, f"  and {size - len(copies):,} more"
 
 
 def _marked(example: LostLine) -> str:
@@ -182,13 +176,13 @@ def summary(
         f"{counted(count, 'copy', 'copies')} of pages of {printable(host)}, not visited by this crawl"
         for host, count in (elsewhere or {}).items()
     ]
-    lines += _first(hosts, "and of {:,} more such hosts")
+    lines += first(hosts, PARTS, "and of {:,} more such hosts")
     if seen := counts["responses/seen"]:
         lines.append(
             f"{counts['requests_saved']:,} requests saved: {seen:,} responses were judged before their "
             f"callback; copies followed all the same: {counts['responses/explored']:,}"
         )
-    lines += _first(left_out, "and on {:,} more hosts: see dedup places")
+    lines += first(left_out, PARTS, "and on {:,} more hosts: see dedup places")
     found = {"asked_twice": "" if left_out else ": nothing was left out yet"}
     told = ((counts[name], text + found.get(name, "")) for name, text in _OTHERS.items())
     lines += [f"{count:,} {text}" for count, text in told if count]
@@ -207,9 +201,10 @@ def full_name(index: Index) -> str:
     return printable(abspath(index.name) if isfile(index.name) else index.name, 4096)
 
 
-def _first(lines: Sequence[str], more: str) -> list[str]:
-    left = len(lines) - PARTS
-    return [*lines[:PARTS], *([more.format(left)] if left > 0 else [])]
+def first(lines: Sequence[str], most: int | None, more: str = "and {:,} more") -> list[str]:
+    """Return the first *most* lines, None for all, and how many *more* there are."""
+    left = len(lines[most:]) if most else 0
+    return [*lines[:most], *([more.format(left)] if left else [])]
 
 
 def _sum(counts: Counter[str], run: Run) -> str:
@@ -239,7 +234,7 @@ def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
         for feed in sorted(feeds, key=lambda feed: -feed.pages)
         if feed.pages
     ]
-    lines += _first(shown, "  and {:,} more feeds")
+    lines += first(shown, PARTS, "  and {:,} more feeds")
     if earlier:
         lines.append(f"{earlier:,} kept by this run, but lost with its feeds when it died before")
     if run.job and (count or earlier):

@@ -64,7 +64,7 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
     far = replace(prints[1], content_simhash=0xFFFF, structure_simhash=0xFFFF)
     found, again = judged_again(prints[0], far, DedupConfig(), row)
     assert f"content differs in {found.content_distance} bits, at most 10 are allowed" in found.sentence
-    assert again.endswith(" by what is left out today it would be kept; its crawl knew their site.")
+    assert " So it is no copy. Its crawl decided otherwise: it knew their site, " in again
 
 
 def test_the_nearest_of_all_with_its_title_is_the_first(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(
         in told
     )
     assert "\nBy these two alone B is a copy of A" in told
-    assert "By these two alone it would be a copy; its crawl also knew their site." in told
+    assert " So it is a copy. Its crawl decided otherwise: it knew their site, and" in told
     assert explained(path, ONE).endswith(f"\nMet after it, so judged beside it: {TWO}.\n")
 
 

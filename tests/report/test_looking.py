@@ -12,7 +12,7 @@ from tests.support.commands import run
 from tests.support.crawling import bounds
 from tests.support.pages import edited, of_another_recipe, page, text, told_elsewhere
 
-BY_SITE = "by what is left out today it would be kept; its crawl knew their site"
+BY_SITE = "Its crawl decided otherwise: it knew their site, and not all that is left out today."
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_explain_shows_where_the_words_differ(index: Path) -> None:
     assert "simhash" not in output
     output = run("explain", "http://a.example/2", index, "-s", "DEDUP_MAX_LOST_WORDS=0").output
     assert "verdict  near_duplicate. It was dropped" in output, "the record is what it was"
-    assert f" By these two alone and {BY_SITE}" in output
+    assert f" So it is no copy. {BY_SITE}" in output
 
 
 def test_words_are_counted_where_texts_are_stored(index: Path, stored: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_report_counts_by_reason_and_run(index: Path, monkeypatch: pytest.Monk
     lines = run("report", index).output.splitlines()
     assert lines[3].startswith("  run 2, ")
     assert lines[3].endswith(" UTC, finished, news: 1 page, 0 copies among them")
-    assert lines[4] == "  and 1 more run"
+    assert lines[4] == "  and 1 more"
     assert ", news: 3 pages, 1 copy among them" in run("report", index, "--all").output
 
 
