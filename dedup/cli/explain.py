@@ -138,7 +138,7 @@ def _show_row(again: why.Again, row: Row, said: str) -> None:
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}\n  verdict  {said}")
     page = again.page_of(row.id, is_whole=True)
-    for place in why.left_out(index, seen.host, lines_of(page) if page else []):
+    for place in again.left_out(seen.host, lines_of(page) if page else []):
         click.echo(f"  left out {printable(place)}")
     if row.verdict.reason is Reason.UPDATED and row.verdict.previous:
         _show_change(again, "before", index.row(row.verdict.previous), row)

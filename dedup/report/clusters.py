@@ -14,14 +14,13 @@ from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.report.explanation import WOULD_DROP, Again, kinds, loss
+from dedup.report.explanation import BEFORE, EXACT, NEAR, UNCHANGED, WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
 TO_MARK = "mark the place (dedup report --serve)"
 DEFAULT = DedupConfig()
 _TITLE = 140  # characters
-KINDS = "near", "exact", "before", "unchanged"  # of copies, as `explanation.kinds` names them
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ class Copy(NamedTuple):
     def is_near(self) -> bool:
         """Whether words may be lost with it."""
         # Its URL showed the same before; what was a near copy then still loses what it lost.
-        return self.is_told and self.kind != "exact" and (self.kind == "near" or self.lost != 0)
+        return self.is_told and self.kind != EXACT and (self.kind == NEAR or self.lost != 0)
 
     @property
     def nowhere(self) -> int:
@@ -210,7 +209,7 @@ class Counts:
 
     Each page counts once, by what the newest run that saw it made of it; where that met the page again
     unchanged, by the row that it had before.  *rows* are those, in order, and *found* the duplicates
-    among them; *forgotten* is how many rows were left out.  So many are of each of `KINDS`, and so many
+    among them; *forgotten* is how many rows were left out.  So many are of each kind, and so many
     *lose* each of what `Copy.loses` names: of words *fewest* to *most*, about.  What is lost is told of
     *told* copies: if all *is_of_run* one, of those that no earlier one has met.
     """
@@ -231,7 +230,9 @@ class Counts:
             is_copy = one.canonical is not None and not one.kept
             is_own = is_same and one.canonical == one.previous
             if one.canonical and is_copy and before == one.id:
-                kind = KINDS[2 + is_own if is_same else one.reason == Reason.EXACT_DUPLICATE]
+                kind = EXACT if one.reason == Reason.EXACT_DUPLICATE else NEAR
+                if is_same:
+                    kind = UNCHANGED if is_own else BEFORE
                 is_told = not (is_same and is_of_run)
                 # The page that it repeats may be of none of the runs.
                 differs = is_told and fields.get(one.id) != fields.get(one.canonical)
@@ -271,8 +272,7 @@ class Counts:
     def __str__(self) -> str:
         """Return the sum of all pages, and what is lost with the copies."""
         of = f" (each once, of {len(self.by_run):,} runs)" if len(self.by_run) > 1 else ""
-        parts = kinds(*(self.kinds[kind] for kind in KINDS))
-        kept = " + ".join((f"{self.seen - self.copies:,} kept", *parts))
+        kept = " + ".join((f"{self.seen - self.copies:,} kept", *kinds(self.kinds)))
         told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
         said = {
             "": ("loses nothing", "lose nothing"),

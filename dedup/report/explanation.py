@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
@@ -40,6 +41,8 @@ _DECIDED: dict[str, str] = {
     Verdict.RESTORED: "that it had been dropped was taken back, by `dedup restore` or to be safe: no "
     "second request confirmed that what had been left out of it changes at each load",
 }
+# What copies are: as a run found them, or as they were before, copies or pages kept.
+KINDS = NEAR, EXACT, BEFORE, UNCHANGED = "near copy", "exact copy", "copy as before", "unchanged"
 ESTIMATED = "(By runs of four words: a changed word may count as four.)"
 
 
@@ -111,6 +114,15 @@ class Again:
 
         return judged
 
+    def left_out(self, host: str, lines: Sequence[Line]) -> list[str]:
+        """Return what is left out of the *lines* of a page of *host*, with examples."""
+        found: dict[Gap, Evidence] = {}
+        for gap, one in chain(*(site.gaps.items() for site in self.noise if site.host == host)):
+            if one.acts(gap) and gap.stands(lines):
+                own = next(filter(gap.spans, (text for at, text in lines if at == gap.place)), "")
+                found[gap] = one._replace(example=own or one.example)
+        return places_shown(found)
+
     def others(self, own: Row, found: Iterable[Row]) -> list[Row]:
         """Return those *found* that its *own* row is compared with: none of its versions."""
         group, name = own.sighting.group, own.sighting.identity
@@ -124,7 +136,7 @@ class Again:
             return self._kept_beside(row, self.index.row(verdict.nearest))
         # That of an update is of the page that it was compared with.
         found = "" if is_update and not verdict.is_restored else verdict.finding
-        why = f"{_DECIDED.get(found) or _DECIDED.get(verdict.reason)}{_but(verdict)}"
+        why = _DECIDED.get(found) or _DECIDED.get(verdict.reason)
         if verdict.represents:
             why = "it takes the place of a page that it repeats, not met by its crawl until then"
         elif verdict.reason is Reason.UNCHANGED:
@@ -138,17 +150,9 @@ class Again:
         finding, kept = row.verdict.finding, nearest.sighting
         why, now = _DECIDED.get(finding), self.beside(row)(nearest)
         if not why and now.is_duplicate:
-            why = "today's settings would drop it"
-            if kept.host in self.hosts:
-                why = "it was not known then what of them changes at each load"
+            why = "settings were others, or it was not known then what of them changes at each load"
         told = f": {why}." if why else f". {now.sentence}"
         return f"It was kept beside {printable(kept.url) or 'an item without URL'}{told}"
-
-
-def _but(verdict: Verdict) -> str:
-    """Return how many words stand on no page kept, of a copy that the pages of its site have told."""
-    nowhere = verdict.nowhere if verdict.finding in rule.BY_SITE else 0
-    return f", but for about {nowhere:,}" if nowhere else ""
 
 
 def repeated(row: Row) -> int | None:
@@ -206,19 +210,8 @@ def told_value(value: str) -> str:
     return printable(_DIGEST.sub("…", value))
 
 
-def kinds(*counts: int) -> list[str]:
-    """Return how many copies are near, exact, as before and unchanged; what is none is not named."""
-    of_one = "near copy", "exact copy", "copy as before", "unchanged"
-    of_more = "near copies", "exact copies", "copies as before", "unchanged"
-    return [counted(*one) for one in zip(counts, of_one, of_more, strict=True) if one[0]]
-
-
-def left_out(index: Index, host: str, lines: Sequence[Line]) -> list[str]:
-    """Return what is left out of the *lines* of a page of *host*, with examples."""
-    found: dict[Gap, Evidence] = {}
-    for site in all_noise(index.store):
-        for gap, one in site.gaps.items() if site.host == host else ():
-            if one.acts(gap) and gap.stands(lines):
-                own = next(filter(gap.spans, (text for at, text in lines if at == gap.place)), "")
-                found[gap] = one._replace(example=own or one.example)
-    return places_shown(found)
+def kinds(counts: Mapping[str, int]) -> list[str]:
+    """Return how many copies there are of each kind; what is none is not named."""
+    return [
+        counted(counts[kind], kind, kind.replace("copy", "copies")) for kind in KINDS if counts[kind]
+    ]

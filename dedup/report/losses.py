@@ -118,7 +118,7 @@ class Place:
 
     shown: str
     host: str
-    copies: Sequence[int]
+    copies: frozenset[int]
     examples: Sequence[LostLine] = ()
     name: str = ""
     says: str = ""
@@ -179,15 +179,13 @@ class Losses:
 
         Places of which somebody has said something stand alone.
         """
-        found: list[tuple[set[int], list[Place]]] = []
+        found: list[list[Place]] = []
         for place in self.places:
-            copies = {*place.copies}
-            within = (group for others, group in found if copies <= others and not place.says)
-            if group := next(within, None):
-                group.append(place)
-            else:
-                found.append((copies, [place]))
-        return [group for _, group in found]
+            within = (one for one in found if place.copies <= one[0].copies and not place.says)
+            if (group := next(within, None)) is None:
+                found.append(group := [])
+            group.append(place)
+        return found
 
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""
@@ -286,10 +284,10 @@ def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
             may_be = (
                 one for one in some if tells and is_record(one, times[one.copy.id, one.whole.place])
             )
-            copies, records = ({one.copy.id for one in lines} for lines in (some, may_be))
+            copies, records = (frozenset(one.copy.id for one in lines) for lines in (some, may_be))
             examples = {one.line: one for one in some}
             about = name or _name_of(some), DIFFERENT if name else "", sorted(records)
-            yield Place(shown, host, sorted(copies), [*examples.values()][:EXAMPLES], *about)
+            yield Place(shown, host, copies, [*examples.values()][:EXAMPLES], *about)
 
 
 def _grouped(lost: Sequence[LostLine], marks: Sequence[str]) -> dict[tuple[str, str], list[LostLine]]:

@@ -14,7 +14,7 @@ from dedup.model.urls import MAX_URL
 from dedup.model.verdict import FATES
 from dedup.reading.markup import Excess
 from dedup.report.diff import BOTH, COPY, KEPT, shortened
-from dedup.report.explanation import differing, kinds, told_fields
+from dedup.report.explanation import BEFORE, EXACT, NEAR, UNCHANGED, differing, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report
@@ -126,6 +126,9 @@ class LostFeed(NamedTuple):
 
 # What else was done, or went otherwise than it should, by its count.
 _OTHERS = {
+    "not_visited": "not visited (addresses: see not-visited.jsonl)",
+    "requests_saved": "requests saved, as links of copies are not followed",
+    "responses/explored": "copies followed all the same",
     "asked_twice": "asked for twice, to see what changes when a page is asked for again",
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
@@ -162,8 +165,6 @@ def summary(
     counts["over_limit"] = sum(counts[f"over_limit/{excess}"] for excess in Excess)
     counts["updated"] *= not changed  # which tells them
     lines = [_sum(counts, run), *filter(None, [changed])]
-    if parked := counts["not_visited"]:
-        lines.append(f"{parked:,} not visited (addresses: see not-visited.jsonl)")
     if counts["seen"] and counts["seen"] == counts["not_judged"]:
         why = "the index failed, see above" if counts["index_errors"] else unjudged
         lines.append(f"NOTHING WAS JUDGED: {why or 'no fields with a page or a text were found'}")
@@ -177,11 +178,6 @@ def summary(
         for host, count in (elsewhere or {}).items()
     ]
     lines += first(hosts, PARTS, "and of {:,} more such hosts")
-    if seen := counts["responses/seen"]:
-        lines.append(
-            f"{counts['requests_saved']:,} requests saved: {seen:,} responses were judged before their "
-            f"callback; copies followed all the same: {counts['responses/explored']:,}"
-        )
     lines += first(left_out, PARTS, "and on {:,} more hosts: see dedup places")
     found = {"asked_twice": "" if left_out else ": nothing was left out yet"}
     told = ((counts[name], text + found.get(name, "")) for name, text in _OTHERS.items())
@@ -212,14 +208,15 @@ def _sum(counts: Counter[str], run: Run) -> str:
     if not counts["seen"]:
         return "no items came, see above"
     name = FATES[run.action]
-    near, exact = counts["near_duplicate"], counts["exact_duplicate"]
-    same = max(0, counts[name] - near - exact)
-    before = min(same, counts["as_before"])
+    copies = {NEAR: counts["near_duplicate"], EXACT: counts["exact_duplicate"]}
+    same = max(0, counts[name] - sum(copies.values()))
+    copies[BEFORE] = min(same, counts["as_before"])
+    copies[UNCHANGED] = same - copies[BEFORE]
     others = {"unchanged": counts["unchanged"] - same, "updated": counts["updated"]}
     others["not judged"] = counts["not_judged"]
     kept = ", ".join(f"{count:,} {text}" for text, count in others.items() if count > 0)
     parts = [f"{counts['kept']:,} kept" + f" ({kept})" * bool(kept)]
-    parts += kinds(near, exact, before, same - before)
+    parts += kinds(copies)
     label = name.replace("would_drop", "would be dropped")
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
     return f"{counts['seen']:,} items seen = {' + '.join(parts)}{share}"
