@@ -6,7 +6,6 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from itertools import chain
 from math import inf
 from typing import Any
@@ -55,7 +54,7 @@ class Changes:
         spider, first = self.runs[0].spider, min(self.crawl)
         own = (one for one in reversed(runs) if one.spider == spider and one.action != DRY_RUN)
         self.since = next((one for one in own if one.id < first), None)
-        self.counts, self.missed = Counter[str](), list[str]()
+        self.counts, self.missed, self.again = Counter[str](), list[str](), Again(index, _CONFIG)
 
     def __iter__(self) -> Iterator[Change]:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
@@ -76,24 +75,23 @@ class Changes:
         counts = self.counts
         if self.since is None:
             return f"{counts['added']:,} added: there was no crawl before"
-        names = [name for name in (*CHANGES, "unchanged") if counts[name] or name != "removed"]
-        told = {name: f"{counts[name]:,} {name}" for name in names}
-        copies = counted(counts["copy_of"], "copy now", "copies now")
-        noise = f"{counts['noise']:,} {_ONLY_NOISE}"
-        missed = len(self.missed) - counts["removed"]
-        told |= {"missed": f"{missed:,} not met again"} if missed > 0 else {}
-        notes = [copies] * bool(counts["copy_of"]) + [noise] * bool(counts["noise"])
-        if notes:
-            told["changed"] += f" (of them {', '.join(notes)})"
-        partial = " (partial: the crawl did not end)" * self.is_partial
+        notes = [counted(counts["copy_of"], "copy now", "copies now")] * bool(counts["copy_of"])
+        notes += [f"{counts['noise']:,} {_ONLY_NOISE}"] * bool(counts["noise"])
+        of_them = f" (of them {', '.join(notes)})" * bool(notes)
+        missed = max(0, len(self.missed) - counts["removed"])
+        others = {
+            "removed": counts["removed"],
+            "unchanged": counts["unchanged"],
+            "not met again": missed,
+        }
+        told = "".join(
+            f", {count:,} {name}" for name, count in others.items() if count or name == "unchanged"
+        )
         since = datetime.fromtimestamp(self.since.started, UTC)
-        said = f"since run {self.since.id}, {since:%d %b}: {', '.join(told.values())}"
+        said = f"since run {self.since.id}, {since:%d %b}: {counts['added']:,} added, "
+        said += f"{counts['changed']:,} changed{of_them}{told}"
         is_most = counts["changed"] >= max(_MANY, counts["unchanged"])
-        return said + partial + _BESIDE * is_most
-
-    @cached_property
-    def _again(self) -> Again:
-        return Again(self.index, _CONFIG)
+        return said + " (partial: the crawl did not end)" * self.is_partial + _BESIDE * is_most
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
@@ -184,7 +182,7 @@ class Changes:
 
     def _inside(self, before: Row, row: Row) -> Change:
         """Return what came and went, the title too, None if texts are not stored; and how many words."""
-        old, new = (self._again.page_of(one.id) for one in (before, row))
+        old, new = (self.again.page_of(one.id) for one in (before, row))
         if old is None or new is None:
             one, other = before.sighting.fingerprint, row.sighting.fingerprint
             came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))

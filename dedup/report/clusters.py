@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -75,8 +75,26 @@ class Report:
 
     @cached_property
     def ranked(self) -> list[tuple[int, list[int]]]:
-        """Which clusters there are, and in which order (see `Counts.clusters`)."""
-        return self.counts.clusters(self.losses.records, self.losses.texts)
+        """The rows of the pages kept, each with those of its copies.
+
+        First come copies that may be records, then those whose texts were compared, then the others; of
+        each kind those that lose most, and last what loses nothing.  Of equals the oldest come first, of
+        clusters the largest.
+        """
+        records, compared = self.losses.records, self.losses.texts
+
+        def urgency(one: Copy) -> tuple[int, ...]:
+            is_shown = one.id in compared and one.nowhere > 0
+            is_other, is_elsewhere = one.is_near or one.differs, one.loses == "elsewhere"
+            return one.id in records, is_shown, is_other, one.nowhere, is_elsewhere
+
+        found = defaultdict[int, list[Copy]](list)
+        told = (one for one in self.counts.found if one.is_told)
+        for one in sorted(told, key=urgency, reverse=True):
+            found[one.canonical].append(one)
+        ranked = sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
+        ranked.sort(key=lambda one: urgency(one[1][0]), reverse=True)
+        return [(canonical, [one.id for one in copies]) for canonical, copies in ranked]
 
     @property
     def colour(self) -> str:
@@ -210,7 +228,7 @@ class Counts:
     Each page counts once, by what the newest run that saw it made of it; where that met the page again
     unchanged, by the row that it had before.  *rows* are those, in order, and *found* the duplicates
     among them; *forgotten* is how many rows were left out.  So many are of each kind, and so many
-    *lose* each of what `Copy.loses` names: of words *fewest* to *most*, about.  What is lost is told of
+    *lose* each of what `Copy.loses` names: of *words* up to *most*, about.  What is lost is told of
     *told* copies: if all *is_of_run* one, of those that no earlier one has met.
     """
 
@@ -262,12 +280,8 @@ class Counts:
         told = [one for one in self.found if one.is_told]
         words = [one.nowhere for one in told if one.loses == "words"]
         self.told, self.lose = len(told), Counter(one.loses for one in told)
-        self.fewest, self.most = min(words, default=0), max(words, default=0)
-
-    @property
-    def words(self) -> str:
-        """How many words a copy loses that loses any."""
-        return f"{self.fewest:,} to " * (self.fewest != self.most) + counted(self.most, "word")
+        least, self.most = min(words, default=0), max(words, default=0)
+        self.words = f"{least:,} to " * (least != self.most) + counted(self.most, "word")
 
     def __str__(self) -> str:
         """Return the sum of all pages, and what is lost with the copies."""
@@ -283,26 +297,3 @@ class Counts:
         lost = ", ".join(counted(self.lose[name], *one) for name, one in said.items() if self.lose[name])
         which = f"The {self.told:,} new" if self.told < self.copies else f"The other {self.copies:,}"
         return f"{told} {which}: {lost}." if lost else told
-
-    def clusters(
-        self, records: Collection[int], compared: Collection[int]
-    ) -> list[tuple[int, list[int]]]:
-        """Return the rows of the pages kept, each with those of its copies.
-
-        First come copies that may be *records*, then those whose texts were *compared*, then the others;
-        of each kind those that lose most, and last what loses nothing.  Of equals the oldest come first,
-        of clusters the largest.
-        """
-
-        def urgency(one: Copy) -> tuple[int, ...]:
-            is_shown = one.id in compared and one.nowhere > 0
-            is_other, is_elsewhere = one.is_near or one.differs, one.loses == "elsewhere"
-            return one.id in records, is_shown, is_other, one.nowhere, is_elsewhere
-
-        found = defaultdict[int, list[Copy]](list)
-        told = (one for one in self.found if one.is_told)
-        for one in sorted(told, key=urgency, reverse=True):
-            found[one.canonical].append(one)
-        ranked = sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
-        ranked.sort(key=lambda one: urgency(one[1][0]), reverse=True)
-        return [(canonical, [one.id for one in copies]) for canonical, copies in ranked]

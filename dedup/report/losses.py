@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from dedup.index import Row
@@ -316,10 +317,9 @@ def _grouped(lost: Sequence[LostLine], marks: Sequence[str]) -> dict[tuple[str, 
 
 def _name_of(lost: Sequence[LostLine]) -> str:
     """Return the name of a place: all gaps in which *lost* lines differ; "" where a mark has none."""
-    places = defaultdict[str, list[LostLine]](list)
-    for one in lost:
-        places[one.whole.place].append(one)
-    gaps = [gap for place, some in sorted(places.items()) for gap in _gaps_at(place, some)]
+    by_place = attrgetter("whole.place")
+    places = groupby(sorted(lost, key=by_place), by_place)
+    gaps = [gap for place, some in places for gap in _gaps_at(place, [*some])]
     # Below a date or a price stands what is one page's own.
     can_be = all(gap.is_possible and not re.search(r"\d", gap.heading) for gap in gaps)
     return noise.place_name(gaps) if can_be and not any(one.is_value for one in lost) else ""

@@ -60,10 +60,9 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
 
 def places(report: Report, most: int | None) -> Iterator[ToldLine]:
     """Yield where copies differ from the pages kept, and which are made of several, *most* of both."""
-    losses, losing, groups = report.losses, report.counts.lose["words"], report.losses.groups
+    groups = report.losses.groups
     if groups:
-        some = f" ({len(losses.texts):,} compared)" * (losing > len(losses.texts))
-        yield HEADING, f"Copies differ from the pages kept in {counted(len(groups), 'place')}{some}:"
+        yield HEADING, f"Copies differ from the pages kept in {counted(len(groups), 'place')}:"
     for number, (place, *others) in enumerate(groups[:most], 1):
         yield TITLE, f"  {number}. {place}"
         yield from ((LOSS, f"     {_marked(example)}") for example in place.examples)
@@ -72,8 +71,8 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         yield from ((LOSS, f"     {line}") for line in first(also, most))
         for example in place.examples[:1]:
             yield QUIET, f"     {_url(example.copy)} for {_url(report.index.row(example.kept))}"
-    if len(groups) > (most or len(groups)):
-        yield QUIET, f"  and {len(groups) - len(groups[:most]):,} more"
+    if most and len(groups) > most:
+        yield QUIET, f"  and {len(groups) - most:,} more"
 
 
 def _url(row: Row) -> str:
@@ -109,11 +108,10 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
 
 def _marked(example: LostLine) -> str:
     """Return the line of a copy, marked where it differs; of long parts that do not, the ends."""
-    marked = (
-        " " * text.startswith(" ") + _MARKS[of].format(text.strip())
-        for text, of in shortened(example.line)
-    )
-    return printable("".join(marked).strip(), MAX_LINE)
+    said = ""
+    for text, of in shortened(example.line):
+        said += " " * text.startswith(" ") + _MARKS[of].format(text.strip())
+    return printable(said.strip(), MAX_LINE)
 
 
 class LostFeed(NamedTuple):
@@ -179,14 +177,11 @@ def summary(
     ]
     lines += first(hosts, PARTS, "and of {:,} more such hosts")
     lines += first(left_out, PARTS, "and on {:,} more hosts: see dedup places")
-    found = {"asked_twice": "" if left_out else ": nothing was left out yet"}
-    told = ((counts[name], text + found.get(name, "")) for name, text in _OTHERS.items())
-    lines += [f"{count:,} {text}" for count, text in told if count]
+    lines += [f"{counts[name]:,} {text}" for name, text in _OTHERS.items() if counts[name]]
     for canonical, copies in index.store.clusters(run.id, PARTS):
         if copies >= MIN_COPIES and copies > LARGE_SHARE * counts["seen"]:
-            share = f"{copies / max(counts['seen'], copies):.0%} of all pages are copies of "
-            share += printable_url(canonical.sighting.url)
-            lines.append(f"WARNING: {share}: a trap, or pages of one template? See dedup report")
+            url = printable_url(canonical.sighting.url)
+            lines.append(f"WARNING: {copies:,} pages are copies of {url}: a trap? See dedup report")
     name = full_name(index)
     lines += [f"index:  {name}", f"report: dedup report {quote(name)}, to review and undo: --serve"]
     return "\n  ".join([f"Deduplication of run {run.id}:", *lines])

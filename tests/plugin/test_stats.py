@@ -169,7 +169,7 @@ def test_stats_tell_sizes_and_times(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("copies", "is_told"), [(30, True), (MIN_COPIES, False)])
 def test_a_cluster_that_swallows_a_crawl_warns(tmp_path: Path, copies: int, *, is_told: bool) -> None:
     done = crawls.items(tmp_path, *SWALLOWED[:copies], *ITEMS)
-    assert ("% of all pages are copies of http://trap/0: a trap, or" in done.log) is is_told
+    assert (" pages are copies of http://trap/0: a trap?" in done.log) is is_told
 
 
 def test_the_reference_names_every_stat() -> None:
