@@ -204,8 +204,8 @@ def _show_loss(
     if lost != "nothing":
         _show_words(texts)
     for place in places:
-        told = place.means if place.says else ": it may be a record" * bool(place.records)
-        click.secho(f"  place    {place.shown}{told}", fg="red" if place.records else None)
+        may_be = ": it may be a record" * bool(place.records)
+        click.secho(f"  place    {place.shown}{may_be}", fg="red" if may_be else None)
     is_rough = texts and texts.lost and now.lost and texts.lost != now.lost
     click.echo(f"  rule     {said}{f' {why.ESTIMATED}' * bool(is_rough)}")
 

@@ -118,7 +118,7 @@ class Report:
     def verdict(self) -> str:
         """The first line of a report: what is lost, and how many copies were not checked for records."""
         counts, losses = self.counts, self.losses
-        places = sum(not group[0].says for group in losses.groups)
+        places = len(losses.groups)
         if not counts.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
         if self.colour == GREEN:

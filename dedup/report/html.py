@@ -6,7 +6,6 @@ import base64
 import hashlib
 import re
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from shlex import quote
 
@@ -47,7 +46,7 @@ def page_of(report: Report, *, token: str = "") -> str:
             mark = Said(copy.sighting.url, kept.sighting.url, "", copy.sighting.host)
             if all(_MARKABLE.fullmatch(printable(url, len(url))) for url in mark[:2]):
                 marks[copy.id] = mark._replace(says=said.get(about(mark), ""))
-    here = {about(one) for one in (*marks.values(), *(place.mark for place in chain(*groups)))}
+    here = {*map(about, marks.values())}
     return jinja.from_string(html).render(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),

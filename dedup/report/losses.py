@@ -113,8 +113,8 @@ class LostLine(NamedTuple):
 class Place:
     """Where copies of *host* differ from the pages kept, the rows of these *copies*, and examples.
 
-    *name* is that in a file of marks, "" where nobody can decide for all; *says* what somebody has said;
-    *records* are those of the copies that may be records.
+    *name* is that in a file of marks, "" where nobody can decide for all; *records* are those of the
+    copies that may be records.
     """
 
     shown: str
@@ -122,8 +122,7 @@ class Place:
     copies: frozenset[int]
     examples: Sequence[LostLine] = ()
     name: str = ""
-    says: str = ""
-    records: Sequence[int] = ()
+    records: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.shown} ({self.where}){self.means}"
@@ -135,9 +134,7 @@ class Place:
 
     @property
     def means(self) -> str:
-        """What that may mean, or what somebody has said of it."""
-        if self.says:
-            return ": tells pages apart, as marked"
+        """What that may mean."""
         some = len(self.records) < len(self.copies)
         which = f"{len(self.records):,} of these" if some else "these"
         return f": {which} may be records" * bool(self.records)
@@ -148,13 +145,12 @@ class Place:
         is_counted = bool(sides) and all(_COUNTER.search(copy) for _, copy in sides)
         is_added = not any(kept for kept, _ in sides)
         is_frame = is_added and len(sides) == 1 and len(self.copies) > EXAMPLES
-        order = bool(self.says), not self.records, is_counted
-        return *order, is_frame, is_added, -len(self.copies)
+        return not self.records, is_counted, is_frame, is_added, -len(self.copies)
 
     @property
     def mark(self) -> Said:
-        """The mark of it, with what was said."""
-        return Said("", "", self.says, self.host, self.name)
+        """The mark of it, when nobody has said anything."""
+        return Said("", "", "", self.host, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +158,7 @@ class Losses:
     """What is lost with copies: by the row of a copy the *texts* compared, and other *fields*.
 
     *places* come with records first, then where the page kept says something else, then with most
-    copies; last come counters, frames, and those of which somebody has said something.
+    copies; last come counters and frames.
     """
 
     texts: Mapping[int, Compared]
@@ -171,18 +167,15 @@ class Losses:
 
     @property
     def records(self) -> set[int]:
-        """Rows of copies that may be records, if nobody has said anything."""
-        return {row for one in self.places if not one.says for row in one.records}
+        """Rows of copies that may be records."""
+        return {row for one in self.places for row in one.records}
 
     @property
     def groups(self) -> list[list[Place]]:
-        """The places, each with those where only copies of it differ: a view for print does in several.
-
-        Places of which somebody has said something stand alone.
-        """
+        """The places, each with those where only its copies differ, as a view for print does."""
         found: list[list[Place]] = []
         for place in self.places:
-            within = (one for one in found if place.copies <= one[0].copies and not place.says)
+            within = (one for one in found if place.copies <= one[0].copies)
             if (group := next(within, None)) is None:
                 found.append(group := [])
             group.append(place)
@@ -209,11 +202,7 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
     for kept_row, row in zip(*map(index.rows_of, zip(*others, strict=True)), strict=True):
         fields[row.id] = told_fields(differing(kept_row, row))
         lost += _lost_fields(kept_row, row, read)
-    places = [*_places(again, lost)]
-    # What somebody says tells pages apart keeps these copies from now on, whatever else differs.
-    apart = {row for place in places if place.says for row in place.copies}
-    places = [replace(one, records=[row for row in one.records if row not in apart]) for one in places]
-    return Losses(texts, sorted(places, key=Place.urgency), fields)
+    return Losses(texts, sorted(_places(again, lost), key=Place.urgency), fields)
 
 
 # Places in texts
@@ -271,13 +260,16 @@ def _is_label(text: str) -> bool:
 def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
     """Yield the places of *lost* lines: each line goes with those that most copies of its host have."""
     hosts, is_record = defaultdict[str, list[LostLine]](list), _records_in(again)
+    marks = defaultdict[str, list[Gap]](list)
+    for host, name, says in again.config.exceptions.places:
+        marks[host] += noise.gaps_named(name) if says == DIFFERENT else []
+    # What somebody says tells pages apart keeps these copies from now on, whatever else differs.
+    apart = {one.copy.id for one in lost if any(map(one.differs, marks[one.copy.sighting.host]))}
     for one in lost:
         is_field = one.whole.place.startswith("field ")
-        hosts["" if is_field else one.copy.sighting.host].append(one)
+        hosts["" if is_field else one.copy.sighting.host] += [one] * (one.copy.id not in apart)
     for host, found in hosts.items():
-        places = again.config.exceptions.places
-        marks = [name for site, name, says in places if site == host and says == DIFFERENT]
-        for (name, shown), some in _grouped(found, marks).items():
+        for shown, some in _grouped(found).items():
             # What all copies say alike, but for the time, tells none of them apart.
             tells = len({(*_NO_VALUE.sub("", one.said).split(),) for one in some}) > 1
             tells |= any(span.of == KEPT for one in some for span in one.line)
@@ -287,13 +279,12 @@ def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
             )
             copies, records = (frozenset(one.copy.id for one in lines) for lines in (some, may_be))
             examples = {one.line: one for one in some}
-            about = name or _name_of(some), DIFFERENT if name else "", sorted(records)
-            yield Place(shown, host, copies, [*examples.values()][:EXAMPLES], *about)
+            about = [*examples.values()][:EXAMPLES], _name_of(some), records
+            yield Place(shown, host, copies, *about)
 
 
-def _grouped(lost: Sequence[LostLine], marks: Sequence[str]) -> dict[tuple[str, str], list[LostLine]]:
-    """Return *lost* lines of a host by the name of a mark on them, and how a place of them is shown."""
-    marked = [(name, noise.gaps_named(name)) for name in marks]
+def _grouped(lost: Sequence[LostLine]) -> dict[str, list[LostLine]]:
+    """Return *lost* lines of a host by how a place of them is shown."""
     having = defaultdict[Gap, list[int]](list)
     for one in lost:
         for key in one.keys:
@@ -304,14 +295,12 @@ def _grouped(lost: Sequence[LostLine], marks: Sequence[str]) -> dict[tuple[str, 
         copies, lines = counts[key]
         return key == whole and copies > 1, copies, lines, bool(key.place), key.anchors, key
 
-    groups = defaultdict[tuple[str, Gap], list[LostLine]](list)
+    groups = defaultdict[Gap, list[LostLine]](list)
     for one in lost:
-        name = next((name for name, gaps in marked if any(map(one.differs, gaps))), "")
-        best = max(one.keys, key=partial(rank, one.whole))
-        groups[name, Gap("") if name else best].append(one)
-    found = defaultdict[tuple[str, str], list[LostLine]](list)
-    for (name, _), some in groups.items():
-        found[name, _shown(some)] += some
+        groups[max(one.keys, key=partial(rank, one.whole))].append(one)
+    found = defaultdict[str, list[LostLine]](list)
+    for some in groups.values():
+        found[_shown(some)] += some
     return found
 
 
@@ -380,10 +369,6 @@ def _records_in(again: Again) -> Callable[[LostLine, int], bool]:
     index, seen = again.index, ((site.host, *each) for site in again.noise for each in site.gaps.items())
     moved = {name for host, gap, one in seen if one.moved for name in _names_of(host, gap)}
 
-    @cache
-    def title(row: int) -> frozenset[str]:
-        return frozenset(re.findall(r"\w+", index.row(row).sighting.title))
-
     def stands(one: LostLine) -> bool:
         pairs = other_pairs(b"", fingerprint(Page.from_text(side(one.line, COPY))).traits)
         with index.store.transaction(writing=False):
@@ -408,7 +393,8 @@ def _records_in(again: Again) -> Callable[[LostLine, int], bool]:
         words = _words(_COUNTER.sub(" ", one.said), ADDRESS)
         # The first word of a line has a capital letter anyway, and what both titles name is their site.
         first = next(span for span in one.line if span.of != KEPT)
-        both = title(one.kept) & title(one.copy.id)
+        titles = (index.row(row).sighting.title for row in (one.kept, one.copy.id))
+        both = set.intersection(*({*re.findall(r"\w+", title)} for title in titles))
         own = (word for word, _ in words[not one.gaps and first.is_lost :] if word not in both)
         has_code = any(kind not in {WORD, IN_NO_PAIR} for _, kind in words)
         return (has_code or any(word[0].isupper() for word in own)) and not stands(one)

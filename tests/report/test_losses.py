@@ -190,9 +190,9 @@ def test_what_only_print_views_say_is_one_place_that_can_be_marked() -> None:
         pages.append((f"{number}{tag}", f"<title>{number}</title>{said}{end}"))
     (place,) = Report(index := stored(pages)).losses.places
     assert str(place) == "As seen on # at # (8 pages, a.example)"
-    for says, left in ("copy", []), ("different", [("As seen on # at #", "different")]):
+    for says in "copy", "different":
         marks = DedupConfig(exceptions=Exceptions.of([place.mark._replace(says=says)]))
-        assert [(one.shown, one.says) for one in Report(index, config=marks).losses.places] == left
+        assert Report(index, config=marks).losses.places == []
 
 
 def said_to_be_copies(*bodies: str) -> Index:
