@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -46,27 +46,20 @@ class Report:
         return there if domain else found
 
     @cached_property
-    def _read(self) -> tuple[Counts, Losses]:
-        counts = Counts(self.selected(), is_of_run=self.run is not None)
-        near = sorted(
-            (one for one in counts.found if one.is_near and one.lost != 0), key=lambda one: -one.nowhere
-        )
-        others = [(one.canonical, one.id) for one in counts.found if one.differs][:MAX_FIELD_ROWS]
-        stored = self.index.store.stored([(one.canonical, one.id) for one in near])
-        losses = losses_of(self.again, [*islice(stored, MAX_PAIRS)], others)
-        lost = {row: texts.lost for row, texts in losses.texts.items() if not texts.is_cut}
-        counts.measure(lost, losses.fields)
-        return counts, losses
-
-    @property
     def counts(self) -> Counts:
         """The numbers of all pages; what differs is counted where texts and fields are at hand."""
-        return self._read[0]
+        counts = Counts(self.selected(), is_of_run=self.run is not None)
+        near = (one for one in counts.found if one.is_near and one.lost != 0)
+        by_loss = sorted(near, key=lambda one: -one.nowhere)
+        stored = self.index.store.stored([(one.canonical, one.id) for one in by_loss])
+        others = [(one.canonical, one.id) for one in counts.found if one.differs][:MAX_FIELD_ROWS]
+        counts.measure(losses_of(self.again, [*islice(stored, MAX_PAIRS)], others))
+        return counts
 
     @property
     def losses(self) -> Losses:
         """What is lost with the duplicates, as far as texts and fields tell."""
-        return self._read[1]
+        return self.counts.losses
 
     @cached_property
     def again(self) -> Again:
@@ -271,12 +264,14 @@ class Counts:
         self.seen, self.copies = len(self.rows), len(self.found)
         self.kinds = Counter(one.kind for one in self.found)
 
-    def measure(self, lost: Mapping[int, int], differing: Mapping[int, str]) -> None:
-        """Take over how many words copies have *lost*, and what is *differing* in their fields."""
+    def measure(self, losses: Losses) -> None:
+        """Take over what is lost with copies where *losses* tell it."""
+        self.losses = losses
         for at, one in enumerate(self.found):
-            if one.id in lost or one.id in differing:
-                differs = bool(differing.get(one.id, one.differs))
-                self.found[at] = one._replace(lost=lost.get(one.id, one.lost), differs=differs)
+            if (texts := losses.texts.get(one.id)) and not texts.is_cut:
+                self.found[at] = one._replace(lost=texts.lost)
+            if one.id in losses.fields:
+                self.found[at] = self.found[at]._replace(differs=bool(losses.fields[one.id]))
         told = [one for one in self.found if one.is_told]
         words = [one.nowhere for one in told if one.loses == "words"]
         self.told, self.lose = len(told), Counter(one.loses for one in told)

@@ -72,9 +72,7 @@ _ENDS = (*".!?…。！？",)  # of a sentence
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
 _ALL_RUNS = DedupConfig(unchanged="drop")
-
 Pairs = Sequence[tuple[int, int]]
-"""Rows: each a page kept, and its copy."""
 
 
 class LostLine(NamedTuple):
@@ -188,7 +186,10 @@ class Losses:
 
 
 def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
-    """Return what is lost with *pairs* by their texts, if they are stored; with *others* in fields."""
+    """Return what is lost with *pairs* by their texts, if they are stored; with *others* in fields.
+
+    All are rows: of a page kept, and of its copy.
+    """
     index, read, whole = again.index, cache(again.page_of), cache(partial(again.page_of, is_whole=True))
     texts, lost = {}, list[LostLine]()
     for kept, copy in pairs:

@@ -82,11 +82,10 @@ def _url(row: Row) -> str:
 def shares(report: Report) -> Iterator[str]:
     """Yield how many pages of each run are copies, the last first."""
     for number, pages, copies in report.counts.by_run[::-1]:
-        run, told = report.again.runs.get(number), f"run {number}"
-        if run:
-            parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
-            parts += [] if run.action == "drop" else [run.action]
-            told += f", {', '.join(printable(part) for part in parts if part)}"
+        run = report.again.runs[number]
+        parts = [f"run {number}", f"{moment(run.started)} UTC", run.ending or "running", run.spider]
+        parts += [run.action] * (run.action != "drop")
+        told = ", ".join(printable(part) for part in parts if part)
         yield f"{told}: {counted(pages, 'page')}, {counted(copies, 'copy', 'copies')} among them"
 
 
