@@ -48,7 +48,8 @@ def visited(
 ) -> Crawl:
     urls = json.dumps([site + path for path in paths])
     knobs = {KNOBS: AT_ONCE | settings.pop(KNOBS, {})}
-    given = {"CONCURRENT_REQUESTS": 1, **settings, **knobs}
+    # One item a page: Scrapy makes as many tasks for each as may be under way.
+    given = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_ITEMS": 1, **settings, **knobs}
     return crawl(folder, f"tests.plugin.spiders.{spider}", given, {"urls": urls})
 
 
