@@ -113,12 +113,9 @@ def _worker(folder: Path, address: str, worker: int, numbers: range, rng: Random
     del settings["DEDUP_UNCHANGED"]
     asked = " ".join(map(str, rng.sample(numbers, len(numbers))))
     arguments = {"numbers": asked, "host": f"w{worker}"}
-    before = os.environ["XDG_CACHE_HOME"]
-    os.environ["XDG_CACHE_HOME"] = str(folder / f"cache-{worker if worker % 2 else 0}")
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / f"cache-{worker if worker % 2 else 0}"))
         return started(own, SPIDER, settings, arguments)
-    finally:
-        os.environ["XDG_CACHE_HOME"] = before
 
 
 def kill_and_resume(folder: Path, times: int, seed: int = 0) -> None:
