@@ -23,7 +23,6 @@ from dedup.rule.match import match
 
 CHANGES = ("added", "changed", "removed")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
-SUMMARY = "summary"
 _LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many pages is a counter
 _MOST_READ = 1_000  # pages whose texts are compared for the log
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
@@ -63,7 +62,7 @@ class Changes:
             self.counts["noise"] += _is_noise(record)
             yield record
         yield {
-            "change": SUMMARY,
+            "change": "summary",
             "run": self.run,
             "since": _moment(self.since.started) if self.since else None,
             "partial": self.is_partial,
@@ -190,13 +189,11 @@ class Changes:
         texts = [f"{page.title}\n{page.text}" for page in (old, new)]
         lines = ((" ".join(line.split()) for line in text.splitlines()) for text in texts)
         blocks = [Counter(filter(None, some)) for some in lines]
-        words = [Counter(tokens(text)) for text in texts]
-        return {
-            "came": list((blocks[1] - blocks[0]).elements()),
-            "went": list((blocks[0] - blocks[1]).elements()),
-            "words_came": (words[1] - words[0]).total(),
-            "words_went": (words[0] - words[1]).total(),
-        }
+        words, inside = [Counter(tokens(text)) for text in texts], Change()
+        for name, now, then in ("came", 1, 0), ("went", 0, 1):
+            inside[name] = list((blocks[now] - blocks[then]).elements())
+            inside[f"words_{name}"] = (words[now] - words[then]).total()
+        return inside
 
     def told(self) -> Iterator[str]:
         """Yield what has changed for people, then pages by what many changed in, and the counts."""

@@ -14,7 +14,7 @@ from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.report.explanation import BEFORE, EXACT, NEAR, UNCHANGED, WOULD_DROP, Again, kinds, loss
+from dedup.report.explanation import EXACT, NEAR, UNCHANGED, WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
@@ -29,8 +29,7 @@ class Report:
 
     Those of one *run*, of a *domain* and its subdomains; None and "" stand for all.  A canonical may be
     of another run or domain.  What a run met as it was before is told by the run that met it first.
-    *config* is that of today, with marks.  Some numbers are held of each page, and what is lost with the
-    copies that lose most; the rows are read when they are asked for.
+    *config* is that of today, with marks.
     """
 
     index: Index
@@ -130,9 +129,7 @@ class Report:
             )
             said = f"{', '.join(found)}."
         if self.unchecked:
-            why = "not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
-            if len(losses.texts) == MAX_PAIRS:
-                why = f"only the {MAX_PAIRS} that lose most are compared"
+            why = f"not all texts are stored (DEDUP_STORE_PAGES = True), or more than {MAX_PAIRS}"
             some = counted(self.unchecked, "copy that loses words was", "copies that lose words were")
             said += f" {some} not checked for merged products or events: {why}."
         elif places and self.colour == AMBER:
@@ -220,17 +217,16 @@ class Counts:
 
     Each page counts once, by what the newest run that saw it made of it; where that met the page again
     unchanged, by the row that it had before.  *rows* are those, in order, and *found* the duplicates
-    among them; *forgotten* is how many rows were left out.  So many are of each kind, and so many
-    *lose* each of what `Copy.loses` names: of *words* up to *most*, about.  What is lost is told of
-    *told* copies: if all *is_of_run* one, of those that no earlier one has met.
+    among them.  So many are of each kind, and so many *lose* each of what `Copy.loses` names: of *words*
+    up to *most*, about.  What is lost is told of *told* copies: if all *is_of_run* one, of those that no
+    earlier one has met.
     """
 
     def __init__(self, glances: Iterable[Glance], *, is_of_run: bool = False) -> None:
-        self.forgotten, known, copies, fields = 0, set[int](), dict[int, Copy](), dict[int, int]()
+        known, copies, fields = set[int](), dict[int, Copy](), dict[int, int]()
         pages, by_run = dict[int, list[int]](), defaultdict[int, list[int]](lambda: [0, 0])
         for one in glances:
             if one.outcome == Outcome.FORGOTTEN:
-                self.forgotten += 1
                 continue
             is_same, before = one.reason == Reason.UNCHANGED, one.id
             if is_same and one.previous in known:
@@ -242,8 +238,7 @@ class Counts:
             is_own = is_same and one.canonical == one.previous
             if one.canonical and is_copy and before == one.id:
                 kind = EXACT if one.reason == Reason.EXACT_DUPLICATE else NEAR
-                if is_same:
-                    kind = UNCHANGED if is_own else BEFORE
+                kind = UNCHANGED if is_same else kind
                 is_told = not (is_same and is_of_run)
                 # The page that it repeats may be of none of the runs.
                 differs = is_told and fields.get(one.id) != fields.get(one.canonical)

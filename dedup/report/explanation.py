@@ -35,14 +35,11 @@ _DECIDED: dict[str, str] = {
     Reason.NEAR_DUPLICATE: "its text is nearly that of a page that was kept",
     rule.ELSEWHERE: "it is like a page that was kept, and its other words stand on others",
     rule.VIEW: "it shows in another frame what a page that was kept does",
-    rule.SERIES: "the two are parts of a series: what they share is on many pages",
     STRANGER: "the file of marks says that the two are different",
-    rule.NEW_PAIRS: "it has words side by side that no page kept by then had, or that record has not",
     Verdict.RESTORED: "that it had been dropped was taken back, by `dedup restore` or to be safe: no "
     "second request confirmed that what had been left out of it changes at each load",
 }
-# What copies are: as a run found them, or as they were before, copies or pages kept.
-KINDS = NEAR, EXACT, BEFORE, UNCHANGED = "near copy", "exact copy", "copy as before", "unchanged"
+KINDS = NEAR, EXACT, UNCHANGED = "near copy", "exact copy", "unchanged"  # what copies are in a run
 ESTIMATED = "(By runs of four words: a changed word may count as four.)"
 
 

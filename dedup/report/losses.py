@@ -72,7 +72,7 @@ _ENDS = (*".!?…。！？",)  # of a sentence
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
 _ALL_RUNS = DedupConfig(unchanged="drop")
-Pairs = Sequence[tuple[int, int]]
+Pairs = Sequence[tuple[int, int]]  # rows: each a page kept, and its copy
 
 
 class LostLine(NamedTuple):
@@ -121,9 +121,6 @@ class Place:
     examples: Sequence[LostLine] = ()
     name: str = ""
     records: frozenset[int] = frozenset()
-
-    def __str__(self) -> str:
-        return f"{self.shown} ({self.where}){self.means}"
 
     @property
     def where(self) -> str:
@@ -186,10 +183,7 @@ class Losses:
 
 
 def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
-    """Return what is lost with *pairs* by their texts, if they are stored; with *others* in fields.
-
-    All are rows: of a page kept, and of its copy.
-    """
+    """Return what is lost with *pairs* by their texts, if they are stored; with *others* in fields."""
     index, read, whole = again.index, cache(again.page_of), cache(partial(again.page_of, is_whole=True))
     texts, lost = {}, list[LostLine]()
     for kept, copy in pairs:

@@ -14,7 +14,7 @@ from dedup.model.urls import MAX_URL
 from dedup.model.verdict import FATES
 from dedup.reading.markup import Excess
 from dedup.report.diff import BOTH, COPY, KEPT, shortened
-from dedup.report.explanation import BEFORE, EXACT, NEAR, UNCHANGED, differing, kinds, told_fields
+from dedup.report.explanation import EXACT, NEAR, UNCHANGED, differing, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CLUSTERS = 20
 COPIES = 5  # of each cluster
 PARTS = 5  # runs, sites, places, feeds
-MAX_LINE = 160  # characters of a line that differs
+MAX_LINE, _FATE = 160, 16  # characters of a line that differs, and of what became of a page
 _MARKS = {COPY: "{{+{}+}}", KEPT: "{{-{}-}}", BOTH: "{}"}  # of a part of it, by who says it
 # Of so many copies of one page, and from this share of all pages on, it may swallow what is none.
 MIN_COPIES, LARGE_SHARE = 20, 0.2
@@ -64,7 +64,7 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
     if groups:
         yield HEADING, f"Copies differ from the pages kept in {counted(len(groups), 'place')}:"
     for number, (place, *others) in enumerate(groups[:most], 1):
-        yield TITLE, f"  {number}. {place}"
+        yield TITLE, f"  {number}. {place.shown} ({place.where}){place.means}"
         yield from ((LOSS, f"     {_marked(example)}") for example in place.examples)
         # A view for print differs in several.
         also = [f"{len(one.copies):,} of these pages also: {one.shown}{one.means}" for one in others]
@@ -91,11 +91,9 @@ def shares(report: Report) -> Iterator[str]:
 
 def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Iterator[ToldLine]:
     yield TITLE, report.title(kept) or "(no title)"
-    fates = [report.told_fate(row) for row in (kept, *copies)]
-    width = max(map(len, fates))
-    yield PAGE, f"  {fates[0]:<{width}}  {_url(kept)}"
-    for row, fate in zip(copies, fates[1:], strict=True):
-        yield PAGE, f"  {fate:<{width}}  {_url(row)}"
+    yield PAGE, f"  {report.told_fate(kept):<{_FATE}}  {_url(kept)}"
+    for row in copies:
+        yield PAGE, f"  {report.told_fate(row):<{_FATE}}  {_url(row)}"
         words = report.losses.words(row.id)
         style = LOSS if report.may_lose(row) else QUIET
         yield style, f"    {report.told_loss(row)}{f': {words}' if words else ''}"
@@ -125,7 +123,6 @@ class LostFeed(NamedTuple):
 _OTHERS = {
     "not_visited": "not visited (addresses: see not-visited.jsonl)",
     "requests_saved": "requests saved, as links of copies are not followed",
-    "responses/explored": "copies followed all the same",
     "asked_twice": "asked for twice, to see what changes when a page is asked for again",
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
@@ -203,9 +200,7 @@ def _sum(counts: Counter[str], run: Run) -> str:
         return "no items came, see above"
     name = FATES[run.action]
     copies = {NEAR: counts["near_duplicate"], EXACT: counts["exact_duplicate"]}
-    same = max(0, counts[name] - sum(copies.values()))
-    copies[BEFORE] = min(same, counts["as_before"])
-    copies[UNCHANGED] = same - copies[BEFORE]
+    copies[UNCHANGED] = same = max(0, counts[name] - sum(copies.values()))
     others = {"unchanged": counts["unchanged"] - same, "updated": counts["updated"]}
     others["not judged"] = counts["not_judged"]
     kept = ", ".join(f"{count:,} {text}" for text, count in others.items() if count > 0)

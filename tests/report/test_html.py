@@ -142,7 +142,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
         checked(index, {f"http://a/{number}": content for number, content in enumerate(contents)})
     second = Report(index, run=2)
     assert [one.reason for one in second.selected()] == [Reason.UNCHANGED] * 4
-    answer = "4 pages seen = 1 kept + 3 copies as before."
+    answer = "4 pages seen = 1 kept + 3 unchanged."
     assert (told(index, run=2)[1], f"<p>{answer}</p>" in html(index, run=2)) == (answer, True)
     assert clusters_of(second) == [], "the first run tells of them"
     lost = (

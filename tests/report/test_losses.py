@@ -20,7 +20,7 @@ from dedup.reading.noise import Evidence, Gap, place_name
 from dedup.report.clusters import AMBER, GREEN, RED, Report
 from dedup.report.diff import BOTH, COPY
 from dedup.report.html import page_of
-from dedup.report.losses import LostLine
+from dedup.report.losses import LostLine, Place
 from tests.report.reports import judged
 from tests.support.commands import run
 from tests.support.pages import checked, text
@@ -47,7 +47,11 @@ def stored(pages: Iterable[tuple[object, str]], index: Index | None = None, **ho
 
 def told(index: Index) -> tuple[str, list[str]]:
     report = Report(index)
-    return report.colour, [str(place) for place in report.losses.places]
+    return report.colour, [shown(place) for place in report.losses.places]
+
+
+def shown(place: Place) -> str:
+    return f"{place.shown} ({place.where}){place.means}"
 
 
 ADDED = [f"by hand<p class=b>seen {visitor} by us" for visitor in "abc"]
@@ -189,7 +193,7 @@ def test_what_only_print_views_say_is_one_place_that_can_be_marked() -> None:
         end = f"<{at}>As seen on http://a.example/{number}?as={tag} at 9:0{number}</{at}>" * bool(at)
         pages.append((f"{number}{tag}", f"<title>{number}</title>{said}{end}"))
     (place,) = Report(index := stored(pages)).losses.places
-    assert str(place) == "As seen on # at # (8 pages, a.example)"
+    assert shown(place) == "As seen on # at # (8 pages, a.example)"
     for says in "copy", "different":
         marks = DedupConfig(exceptions=Exceptions.of([place.mark._replace(says=says)]))
         assert Report(index, config=marks).losses.places == []

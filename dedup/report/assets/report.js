@@ -2,7 +2,6 @@
 // Sends marks to the server that shows this report.
 const all = (query, within = document) => [...within.querySelectorAll(query)];
 const { token, marks } = document.body.dataset;
-const LABELS = { different: "C", copy: "A" }; // those of a judged set
 
 const pressed = (group) => group?.querySelector("button[aria-pressed=true]")?.value ?? "";
 
@@ -17,7 +16,7 @@ async function decide(button) {
   const group = button.closest("[data-mark]"), before = pressed(group);
   const says = before === button.value ? "" : button.value;
   press(group, says);
-  const body = JSON.stringify({ ...JSON.parse(group.dataset.mark), says, label: LABELS[says] ?? "" });
+  const body = JSON.stringify({ ...JSON.parse(group.dataset.mark), says });
   const headers = { "Content-Type": "application/json", "X-Dedup-Token": token };
   const problem = await fetch("marks", { method: "POST", body, headers })
     .then((answer) => (answer.ok ? "" : answer.text()))
