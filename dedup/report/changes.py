@@ -21,8 +21,7 @@ from dedup.reading.tokens import tokens
 from dedup.report.explanation import Again
 from dedup.rule.match import match
 
-CHANGES = ("added", "changed", "removed")
-"""What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
+CHANGES = ("added", "changed", "removed")  # see `docs/reference/changes.schema.json`
 _LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many pages is a counter
 _MOST_READ = 1_000  # pages whose texts are compared for the log
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
@@ -47,7 +46,6 @@ class Changes:
         runs = index.runs.all()
         self.crawl = crawl_of(run, runs)
         self.runs = [one for one in runs if one.id in self.crawl]
-        self.others = f"p.run NOT IN {numbers(self.crawl)}"  # that a row is of another crawl
         self.gone = answers(index.store)
         self.is_partial = any(one.ending != "finished" for one in self.runs)
         spider, first = self.runs[0].spider, min(self.crawl)
@@ -116,9 +114,8 @@ class Changes:
         self.counts.update(unchanged=len(unchanged), copies=len(copies))
         if self.since and not self.is_partial:
             before = self.index.store.glances(run=self.since.id)
-            found = {_page_of(glance): glance for glance in before}
-            missed = (glance for page, glance in found.items() if page not in met)
-            self.missed = [glance.url or glance.item_key for glance in missed]
+            names = {_page_of(glance): glance.url or glance.item_key for glance in before}
+            self.missed = [name for page, name in names.items() if page not in met]
         yield from self.index.rows_of(sorted(last.values()))
 
     def _before(self, row: Row) -> Row | None:
@@ -130,7 +127,8 @@ class Changes:
                 return before
         column, value = seen.identity
         same = f"p.scope = ? AND p.{column} = ?" + (f" AND p.{column} != ''" if seen.is_named else "")
-        earlier = f"{same} AND {STANDS} AND {of_dry_runs(())} AND {self.others} AND p.run < ?"
+        others = f"p.run NOT IN {numbers(self.crawl)} AND p.run < ?"
+        earlier = f"{same} AND {STANDS} AND {of_dry_runs(())} AND {others}"
         store, scope = self.index.store, self.index.store.scope((seen.kind, seen.scope))
         return next(store.rows(earlier, scope, value, seen.run, order=LAST_RUN, limit=1), None)
 
@@ -201,11 +199,11 @@ class Changes:
         said = [{_DIGITS.sub("#", one) for _, one in _passages(record)} for record in found]
         on, groups = Counter(chain(*said)), defaultdict[str, list[str]](list)
         for record, lines in zip(found, said, strict=True):
-            if _is_noise(record):
-                groups[_ONLY_NOISE].append(_shown(record))
-            elif lines and min(on[line] for line in lines) >= _COUNTER:
-                most = max(lines, key=lambda line: (on[line], line))
-                groups[f"only in “{printable(most, _LONGEST_NAME)}”"].append(_shown(record))
+            name = _ONLY_NOISE * _is_noise(record)
+            if lines and min(on[line] for line in lines) >= _COUNTER:
+                name = f"only in “{printable(max(sorted(lines), key=on.__getitem__), _LONGEST_NAME)}”"
+            if name:
+                groups[name].append(_shown(record))
             else:
                 yield from _lines(record)
         for name, pages in sorted(groups.items(), key=lambda one: -len(one[1])):

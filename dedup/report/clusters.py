@@ -129,7 +129,8 @@ class Report:
             )
             said = f"{', '.join(found)}."
         if self.unchecked:
-            why = f"not all texts are stored (DEDUP_STORE_PAGES = True), or more than {MAX_PAIRS}"
+            why = "not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
+            why += f", or {MAX_PAIRS} others lose more" * (len(losses.texts) == MAX_PAIRS)
             some = counted(self.unchecked, "copy that loses words was", "copies that lose words were")
             said += f" {some} not checked for merged products or events: {why}."
         elif places and self.colour == AMBER:
@@ -142,10 +143,7 @@ class Report:
         return self.index.rows_of(counts.rows if everything else [one.id for one in counts.found])
 
     def clusters(self, limit: int = 0, copies: int = 0) -> Iterator[tuple[int, Row, list[Row]]]:
-        """Yield how many copies a page kept has, its row, and those of the first *copies*.
-
-        Of *limit* clusters; 0 stands for all.
-        """
+        """Yield of *limit* clusters the size, the page kept and its first *copies*; 0 is all of them."""
         for canonical, members in self.ranked[: limit or None]:
             kept, *found = self.index.rows_of((canonical, *members[: copies or None]))
             yield len(members), kept, found
@@ -228,9 +226,8 @@ class Counts:
         for one in glances:
             if one.outcome == Outcome.FORGOTTEN:
                 continue
-            is_same, before = one.reason == Reason.UNCHANGED, one.id
-            if is_same and one.previous in known:
-                before = one.previous
+            is_same = one.reason == Reason.UNCHANGED
+            before = one.previous if is_same and one.previous in known else one.id
             known.add(one.id)
             if one.unjudged:
                 fields[one.id] = hash(one.unjudged)
@@ -239,11 +236,10 @@ class Counts:
             if one.canonical and is_copy and before == one.id:
                 kind = EXACT if one.reason == Reason.EXACT_DUPLICATE else NEAR
                 kind = UNCHANGED if is_same else kind
-                is_told = not (is_same and is_of_run)
+                told = not (is_same and is_of_run)
                 # The page that it repeats may be of none of the runs.
-                differs = is_told and fields.get(one.id) != fields.get(one.canonical)
-                told = kind, one.lost, one.missing, is_told, differs
-                copies[one.id] = Copy(one.id, one.canonical, *told)
+                differs = told and fields.get(one.id) != fields.get(one.canonical)
+                copies[one.id] = Copy(one.id, one.canonical, kind, one.lost, one.missing, told, differs)
             by_run[one.run][0] += 1
             by_run[one.run][1] += is_copy and not is_own
             name = one.item_key or one.url_key

@@ -54,8 +54,7 @@ class Again:
         self.noise, self._marked = all_noise(index.store), MarkedPlaces(config.exceptions)
         acting = ((one[:2], [gap for gap, it in one.gaps.items() if it.acts(gap)]) for one in self.noise)
         self._gaps = {site: Gaps(gaps) for site, gaps in acting if gaps}
-        self.hosts = frozenset(host for _, host in self._gaps)
-        """Where something is known to change at each load."""
+        self.hosts = {host for _, host in self._gaps}  # where something is known to change at each load
 
     @cached_property
     def runs(self) -> dict[int, Run]:
@@ -193,8 +192,7 @@ def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:
     ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
     titles = tuple(held(one.sighting.title) for one in (row, kept))
     found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
-    told = ((name, str(a), str(b)) for name, a, b in found if a != b)
-    return [(name, a, b) for name, a, b in told if (a, b) != titles]
+    return [(name, str(a), str(b)) for name, a, b in found if a != b and (str(a), str(b)) != titles]
 
 
 def told_fields(fields: Iterable[tuple[str, str, str]]) -> str:

@@ -269,13 +269,10 @@ def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
             tells = len({(*_NO_VALUE.sub("", one.said).split(),) for one in some}) > 1
             tells |= any(span.of == KEPT for one in some for span in one.line)
             times = Counter((one.copy.id, one.whole.place) for one in some)
-            may_be = (
-                one for one in some if tells and is_record(one, times[one.copy.id, one.whole.place])
-            )
+            may_be = (one for one in some if tells and is_record(one, times))
             copies, records = (frozenset(one.copy.id for one in lines) for lines in (some, may_be))
-            examples = {one.line: one for one in some}
-            about = [*examples.values()][:EXAMPLES], _name_of(some), records
-            yield Place(shown, host, copies, *about)
+            examples = [*{one.line: one for one in some}.values()][:EXAMPLES]
+            yield Place(shown, host, copies, examples, _name_of(some), records)
 
 
 def _grouped(lost: Sequence[LostLine]) -> dict[str, list[LostLine]]:
@@ -353,8 +350,8 @@ def _common(one: str, other: str) -> str:
 # Records
 
 
-def _records_in(again: Again) -> Callable[[LostLine, int], bool]:
-    """Return what tells whether a copy may be another record, by a line and how many such it has.
+def _records_in(again: Again) -> Callable[[LostLine, Mapping[tuple[int, str], int]], bool]:
+    """Return what tells whether a copy may be another record, by a line and how many it has at a place.
 
     It is if a number or a size stands there, once on a page, in a place that was not seen to move, or in
     a table or a list of terms another value of a label: a price may be that of others, too.  What else
@@ -369,21 +366,20 @@ def _records_in(again: Again) -> Callable[[LostLine, int], bool]:
         with index.store.transaction(writing=False):
             return not index.ledger.known(one.copy.sighting, _ALL_RUNS).site().unknown(pairs).any()
 
-    def is_record(one: LostLine, times: int) -> bool:
-        names = (
-            name for gap in {*one.gaps, one.whole} for name in _names_of(one.copy.sighting.host, gap)
-        )
+    def is_record(one: LostLine, times: Mapping[tuple[int, str], int]) -> bool:
+        host, is_once = one.copy.sighting.host, times[one.copy.id, one.whole.place] == 1
+        names = (name for gap in {*one.gaps, one.whole} for name in _names_of(host, gap))
         kept, copy = (_COUNTER.sub("", said) for said in one.sides)
         if one.no_record or _DRAWN.search(one.sides[1]) or kept == copy or not moved.isdisjoint(names):
             return False
-        if times == 1 and (one.is_value or one.gaps):
+        if is_once and (one.is_value or one.gaps):
             for word, kind in _words(one.said, _NO_VALUE):
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
                     return True
         is_cell = re.match(r"(?:dd|td|field)\b", one.whole.place.rpartition(">")[2]) is not None
         has_label = one.is_value or _is_label(one.whole.heading)
-        if times == 1 and is_cell and not one.gaps and one.sides[0] and has_label:
+        if is_once and is_cell and not one.gaps and one.sides[0] and has_label:
             return True
         words = _words(_COUNTER.sub(" ", one.said), ADDRESS)
         # The first word of a line has a capital letter anyway, and what both titles name is their site.

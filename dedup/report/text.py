@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from dedup.report.clusters import Report
     from dedup.report.losses import LostLine
 
-# What is shown, unless all is asked for.
-CLUSTERS = 20
-COPIES = 5  # of each cluster
-PARTS = 5  # runs, sites, places, feeds
+# So many are shown unless all is asked for: clusters, copies of each; runs, places, feeds.
+CLUSTERS, COPIES, PARTS = 20, 5, 5
 MAX_LINE, _FATE = 160, 16  # characters of a line that differs, and of what became of a page
 _MARKS = {COPY: "{{+{}+}}", KEPT: "{{-{}-}}", BOTH: "{}"}  # of a part of it, by who says it
 # Of so many copies of one page, and from this share of all pages on, it may swallow what is none.
@@ -167,10 +165,9 @@ def summary(
     if earlier := counts["dropped_for_earlier_run"]:
         repeating = counted(earlier, "copy repeats a page", "copies repeat pages")
         lines.append(f"{repeating} of earlier runs (dedup forget --run {run.id} undoes this run)")
-    hosts = [
-        f"{counted(count, 'copy', 'copies')} of pages of {printable(host)}, not visited by this crawl"
-        for host, count in (elsewhere or {}).items()
-    ]
+    of = "{} of pages of {}, not visited by this crawl".format
+    found = ((counted(n, "copy", "copies"), printable(host)) for host, n in (elsewhere or {}).items())
+    hosts = [of(*one) for one in found]
     lines += first(hosts, PARTS, "and of {:,} more such hosts")
     lines += first(left_out, PARTS, "and on {:,} more hosts: see dedup places")
     lines += [f"{counts[name]:,} {text}" for name, text in _OTHERS.items() if counts[name]]
@@ -215,11 +212,9 @@ def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
     """Return what feeds have lost; *earlier* is how much when this run had died."""
     count = sum(feed.pages for feed in feeds)
     lines = [f"{count:,} KEPT BUT LOST WITH A FEED; the next crawl delivers them:"] if count else []
-    shown = [
-        f"  {feed.pages:>8,}  {printable(feed.name) or 'a feed'}: {printable(feed.reason)}"
-        for feed in sorted(feeds, key=lambda feed: -feed.pages)
-        if feed.pages
-    ]
+    found = sorted((feed for feed in feeds if feed.pages), key=lambda feed: -feed.pages)
+    told = ((one.pages, printable(one.name) or "a feed", printable(one.reason)) for one in found)
+    shown = ["  {:>8,}  {}: {}".format(*one) for one in told]
     lines += first(shown, PARTS, "  and {:,} more feeds")
     if earlier:
         lines.append(f"{earlier:,} kept by this run, but lost with its feeds when it died before")

@@ -31,7 +31,7 @@ def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
     assert lines[0] == (
         "2 copies lose 1 word. 2 copies that lose words were not checked for merged products or "
-        "events: not all texts are stored (DEDUP_STORE_PAGES = True), or more than 500."
+        "events: not all texts are stored (DEDUP_STORE_PAGES = True stores all)."
     )
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
