@@ -70,7 +70,7 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         for example in place.examples[:1]:
             yield QUIET, f"     {_url(example.copy)} for {_url(report.index.row(example.kept))}"
     if most and len(groups) > most:
-        yield QUIET, f"  and {len(groups) - most:,} more"
+        yield QUIET, f"  and {counted(len(groups) - most, 'more place')}"
 
 
 def _url(row: Row) -> str:
