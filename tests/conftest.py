@@ -29,6 +29,8 @@ settings.register_profile("search", _COMMON, max_examples=100)
 settings.register_profile("long", _COMMON, max_examples=1000)
 settings.load_profile("quick")
 
+collect_ignore = ["support/preloaded.py"]  # it has no tests, and imports much
+
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if session.config.getoption("dist", "no") == "no":  # or its workers do

@@ -4,8 +4,7 @@ A crawl is a job, JSON: the class of the process, the spiders (dotted paths) wit
 the settings, whether Scrapy's deprecation warnings are errors, the file that gets the stats.
 
 ``KNOBS`` among the settings, a map from the path of a constant to its value, turns constants: a crawl
-then waits for less long, and nothing of it is left to chance.  What it visits is made of strings and
-bytes, on 127.0.0.1.
+then waits for less long, and nothing of it is left to chance.  It visits strings and bytes on 127.0.0.1.
 """
 
 import atexit
