@@ -259,7 +259,7 @@ def document(title: str, content: str) -> str:
 
 # What is answered at a path: HTML, bytes of another kind, a status without a body, or that nothing is there.
 Answer = str | bytes | int | None
-NOTHING = 0  # the status of no answer: the connection is closed while one begins
+NOTHING = 0  # the status of no answer at all: the connection is closed
 
 
 @contextmanager
@@ -277,14 +277,9 @@ def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
     """Serve what *answer* gives for a path; see `serving`."""
 
     class Handler(BaseHTTPRequestHandler):
-        # Connections are kept: to open one takes as long as to answer.
-        protocol_version, disable_nagle_algorithm = "HTTP/1.1", True
-
         def do_GET(self) -> None:
             page = answer(self.path)
             if page == NOTHING:
-                self.wfile.write(b"HTTP")
-                self.close_connection = True
                 return
             status = page if isinstance(page, int) else 404 if page is None else 200
             body = page.encode() if isinstance(page, str) else page if isinstance(page, bytes) else b""
