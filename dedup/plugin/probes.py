@@ -165,11 +165,11 @@ class _Host:
     def seen(self, gaps: GapSet) -> int:
         """Return on how many pages each of *gaps* has moved by now, 0 unless earlier crawls knew all.
 
-        One that has stayed has not moved.
+        One that has also stayed counts as one that has moved so often that it is as likely to stay.
         """
         evidence = self.noise.evidence
-        found = (evidence.get(gap, Evidence()).pages if gap in self.known else (0, 0) for gap in gaps)
-        return min((0 if stayed else moved for moved, stayed in found), default=0)
+        found = (evidence.get(gap, Evidence()).chance if gap in self.known else 1 for gap in gaps)
+        return max(0, round(1 / max(found, default=1)) - 2)
 
     def shown(self, gaps: Collection[Gap]) -> str:
         """Return the places of *gaps*, as many as a log has room for."""
@@ -442,7 +442,7 @@ class Probes:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
 
     async def _answers(self, host: _Host, met: _Met, request: Request, gaps: GapSet) -> list[Page]:
-        """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
+        """Return the page that was *met* and other answers: while some *gaps* may have stayed by chance."""
         assert isinstance(met.response, HtmlResponse)
         ignore = self._index.settings.ignore
         first = page_after_callback(met.response, ignore)
@@ -456,8 +456,8 @@ class Probes:
             if page is None or page.excess:
                 return []
             pages.append(page)
-            is_sure = len(pages) > 2 or not (gaps and host.noise.audit(gaps, pages)[1])
-            if is_sure or not self._has_left(host):
+            stayed = host.noise.audit(gaps, pages)[1] if gaps else gaps
+            if stayed == host.noise.certain(stayed, len(pages) - 1) or not self._has_left(host):
                 break
             await met.pause()
         return pages

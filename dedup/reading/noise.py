@@ -33,6 +33,7 @@ _SAME_LINE, _SAME_LIST = 0.5, 0.6
 # share (0 to 1) of those where it was looked at.
 _LEAST, _LEAST_UNNAMED = 2.0, 3.0
 _SHARE, _SHARE_UNNAMED = 0.6, 0.8
+_BY_CHANCE = 0.001  # what is less likely (0 to 1) is certain
 _OWN = 0.25  # of the words in a gap so large a share (0 to 1) does not stay by chance
 _LONGEST_EXAMPLE, _LONGEST_SHOWN = 160, 60
 # A page of more lines teaches nothing, and of a longer line nothing is left out but all.
@@ -243,6 +244,12 @@ class Evidence(NamedTuple):
         """Return it with what is around *gap* in *line*."""
         at = next((begin for begin, _ in gap.spans(line)), 0)
         return self._replace(example=_excerpt(line, at, _LONGEST_EXAMPLE))
+
+    @property
+    def chance(self) -> float:
+        """How likely (0 to 1) it is to stay at the next request (Laplace's rule of succession)."""
+        moved, stayed = self.pages
+        return (1 + stayed) / (2 + moved + stayed)
 
     def acts(self, gap: Gap) -> bool:
         """Return whether *gap* is left out of pages."""
@@ -582,6 +589,11 @@ class Noise:
             is_known = gap not in self._before or self._met[gap] >= _LEAST_UNNAMED
             found[first.moved(gap, others, self._drawn[gap], is_known=is_known)].add(gap)
         return frozenset(found[True]), frozenset(found[False])
+
+    def certain(self, stayed: GapSet, times: int) -> GapSet:
+        """Return those of the gaps that *stayed* so many *times* on a page of which that is no chance."""
+        found = ((gap, self.evidence.get(gap, Evidence()).chance) for gap in stayed)
+        return frozenset(gap for gap, chance in found if chance**times < _BY_CHANCE)
 
     def aged(self) -> dict[Gap, Evidence]:
         """Return what the next crawl begins with: what is old is forgotten.
