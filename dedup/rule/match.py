@@ -487,7 +487,7 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
         if (
             is_like
             and found.finding != ELSEWHERE
-            and _are_values(words, gone, site, has_numbers=bool(numbers and replaced))
+            and _are_values(words, gone, site, has_numbers=bool(numbers or replaced))
         ):
             return len(words) // prints.SAMPLED_BYTES
         if page.left_out and numbers and (replaced or site.unknown(numbers).any()):
@@ -510,7 +510,8 @@ def _are_values(words: bytes, gone: bytes, site: SiteContext, *, has_numbers: bo
     """
     if len(words) == len(gone) and prints.has_codes(words) and prints.has_codes(gone):
         return True
-    are_known = ((site.on(pairs) >= VERSIONS).all() for pairs in (words, gone))
+    are_few = max(len(words), len(gone)) <= FEW_WORDS * prints.SAMPLED_BYTES
+    are_known = ((site.on(pairs) >= (1 if are_few else VERSIONS)).all() for pairs in (words, gone))
     return bool(has_numbers and words and gone and all(are_known))
 
 
