@@ -468,16 +468,18 @@ def _viewed(found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContex
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
     """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
 
-    For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
-    have the same title, other values in one structure are another record (`_are_values`), but not of
-    a list; else ignore pairs with a number, except dates: counters change.  But where it is known what
-    changes, that was left out, and a number tells the page from others: if it is new, or in the place
-    of another one.
+    For a record, count the pairs that *kept* has not: each of its values may be known; and where what
+    stands elsewhere is no list, as a page kept has its title.  If both pages have the same title, other
+    values in one structure are another record (`_are_values`), but not of a list; else ignore pairs with
+    a number, except dates: counters change.  But where it is known what changes, that was left out, and
+    a number tells the page from others: if it is new, or in the place of another one.
     """
     others = other_pairs(kept.traits, page.traits)
     if not others or not site.is_known:
         return 0
     own = own_words(page, site)
+    if found.finding == ELSEWHERE and not has_same_title(kept, page) and site.on(title_of(page)).any():
+        return len(others) // prints.SAMPLED_BYTES
     if _is_record(kept, page, site, own) and is_changed(kept, page):
         return len(others) // prints.SAMPLED_BYTES
     words, numbers = prints.words_and_numbers(others)
@@ -505,8 +507,8 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
 def _are_values(words: bytes, gone: bytes, site: SiteContext, *, has_numbers: bool) -> bool:
     """Return whether pairs of *words* in the place of those *gone* are the values of another record.
 
-    As many are as are gone, a date or a code among both, or beside another number what several pages of
-    *site* say, too.
+    As many are as are gone, a date or a code among both; or beside another number all stand on other
+    pages of *site*, on several if they are many.
     """
     if len(words) == len(gone) and prints.has_codes(words) and prints.has_codes(gone):
         return True

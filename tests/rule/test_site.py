@@ -336,6 +336,19 @@ def test_a_show_is_kept_with_each_value_though_lists_have_them_all(said: str) ->
     assert kept_among([*texts(rng, 30), *lists], pages + views) == [True] * 36 + [False] * 36
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_sections_of_courses_are_kept_each_value_of_which_others_have(seed: int) -> None:
+    """From the first page on, and where a number stands in the place of a name."""
+    rng, pages = Random(seed), list[Said]()
+    days, halls = [words(rng, 1) for _ in range(5)], [words(rng, 2) for _ in range(3)]
+    for title, about in [(words(rng, 2), words(rng, 50)) for _ in range(12)]:
+        rooms = [f"lab {number}" for number in rng.sample(range(1, 9), 2)]
+        for day, room in zip(rng.sample(days, 3), [rng.choice(halls), *rooms], strict=True):
+            pages.append((title, f"{about}</p><p>day {day} room {room} end"))
+    rng.shuffle(pages)
+    assert kept_among([], pages + pages) == [True] * 36 + [False] * 36
+
+
 def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
     rng = Random(6)
     articles = [(f"{words(rng, 2)} {number}", words(rng, 300)) for number in range(30)]
