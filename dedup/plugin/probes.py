@@ -442,7 +442,7 @@ class Probes:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
 
     async def _answers(self, host: _Host, met: _Met, request: Request, gaps: GapSet) -> list[Page]:
-        """Return the page that was *met* and other answers: while some *gaps* may have stayed by chance."""
+        """Return the page that was *met* and other answers, while *gaps* may have stayed by chance."""
         assert isinstance(met.response, HtmlResponse)
         ignore = self._index.settings.ignore
         first = page_after_callback(met.response, ignore)

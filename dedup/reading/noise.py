@@ -591,7 +591,7 @@ class Noise:
         return frozenset(found[True]), frozenset(found[False])
 
     def certain(self, stayed: GapSet, times: int) -> GapSet:
-        """Return those of the gaps that *stayed* so many *times* on a page of which that is no chance."""
+        """Return the gaps that have *stayed* so many *times* on a page, and not by chance."""
         found = ((gap, self.evidence.get(gap, Evidence()).chance) for gap in stayed)
         return frozenset(gap for gap, chance in found if chance**times < _BY_CHANCE)
 

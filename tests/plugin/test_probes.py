@@ -276,6 +276,22 @@ def test_what_an_audit_does_not_confirm_is_given_back(tmp_path: Path) -> None:
     assert "left out, as it changes by itself" not in done.log
 
 
+def test_a_place_that_often_stays_is_asked_for_until_that_is_no_chance(tmp_path: Path) -> None:
+    """On one page of four it stays at three requests, as two guests do."""
+    now = Random(9)
+
+    def answer(path: str, before: int) -> str:
+        number, turn = map(int, path.strip("/").split("/"))
+        guests = now.randint(1, 10**6) if number % 4 else 9 * number + 3 * turn + before // 3
+        return document("The town", f"<p>{text(number, 60)}</p><p>Now reading: {text(guests, 8)}</p>")
+
+    done, asked = run(tmp_path, answer, addresses(), KNOBS={PAUSE: 0.0})
+    assert max(asked.values()) > 3
+    assert set(numbers(done)) == {*range(ARTICLES)}
+    assert "left out, as it changes by itself, on 127.0.0.1: " in done.log
+    assert "No longer left out" not in done.log
+
+
 def test_a_place_is_certain_by_what_earlier_crawls_and_this_one_have_seen() -> None:
     """Not by this one alone: where it has not moved before, only an audit acquits what was dropped."""
     gap, other = Gap("p", ("read",), ("times",)), Gap("p", ("score",), ("goals",))
