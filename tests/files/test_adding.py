@@ -369,8 +369,7 @@ def test_a_file_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "outputs", "end"),
-    [("a.warc.gz", {"b.warc.gz": 2}, 0), ("a.warc", {"b.warc": 2}, 1)],
+    ("name", "outputs", "end"), [("a.warc.gz", {"b.warc.gz": 2}, 0), ("a.warc", {"b.warc": 2}, 1)]
 )
 def test_a_record_of_a_wrong_length_is_written_as_it_was(
     tmp_path: Path, name: str, outputs: Any, end: int
@@ -397,11 +396,7 @@ def test_many_feeds_make_one_output(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("source", "output", "compressed"),
-    [
-        ("a.jsonl", "kept.gz", True),
-        ("a.jsonl.gz", "kept.jsonl", False),
-        ("a.jsonl", "kept", False),
-    ],
+    [("a.jsonl", "kept.gz", True), ("a.jsonl.gz", "kept.jsonl", False), ("a.jsonl", "kept", False)],
 )
 def test_a_name_says_what_is_packed(tmp_path: Path, source: str, output: str, compressed: bool) -> None:
     WRITERS[source.replace("a.", "pages.")](tmp_path / source, PAGES)

@@ -1,8 +1,4 @@
-"""Where histories are lived: real crawls by Scrapy, without a network, many in one process.
-
-A process that is killed in a history is one: crawls run in a fork of a process that has no reactor,
-and those behind a killed one in another fork.  What happens is written down at once.
-"""
+"""Where histories are lived: real crawls by Scrapy, without a network, many in one fork that may be killed."""
 
 import asyncio
 import json

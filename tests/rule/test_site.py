@@ -533,11 +533,7 @@ def variant(name: str, described: str, size: str, form: str, *, views: int) -> s
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("form", "prints"), [("json", []), ("microdata", []), ("json", ["?print"])])
 def test_no_variant_with_an_id_is_lost_but_copies_drop(form: str, prints: list[str], seed: int) -> None:
-    """Six products in four sizes, each with an address that is asked for with a session id, too.
-
-    But for the copies of the first product: nothing is known of the site by then.  Nor is one lost for
-    the print view of another, which names no id and comes before it.
-    """
+    """Of six products in four sizes, also for print; copies of the first come when nothing is known."""
     rng = Random(seed)
     kept, copies = set(), 0
     with Detector(MemoryIndex()) as detector:

@@ -4,11 +4,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 
 def examples(number: int) -> int:
-    """Return how many examples a law that asks for *number* gets in the profile that was chosen.
-
-    The profiles stand in `tests/conftest.py`; their `max_examples` are per cent of what is asked for,
-    but for the quick one, in which laws that ask for nothing have more.
-    """
+    """Return how many examples a law that asks for *number* gets in the profile of `tests/conftest.py`."""
     profile = settings.default
     assert profile is not None
     return max(1, number * (profile.max_examples if profile.max_examples >= 100 else 10) // 100)

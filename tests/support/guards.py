@@ -1,8 +1,4 @@
-"""No test may look up a name or connect to another machine, nor may a process that it starts.
-
-Whoever tries is stopped.  Each try is written to a file that is looked at after each test, so that the test fails
-even if what it tried was caught.
-"""
+"""No test or process of one may look up a name or connect to another machine; it fails, too, if it caught that."""
 
 import os
 import tempfile
