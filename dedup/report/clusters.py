@@ -70,8 +70,7 @@ class Report:
         """The rows of the pages kept, each with those of its copies.
 
         First come copies that may be records, then those whose texts were compared, then the others; of
-        each kind those that lose most, and last what loses nothing.  Of equals the oldest come first, of
-        clusters the largest.
+        each kind those that lose most.  Of equals the oldest come first, of clusters the largest.
         """
         records, compared = self.losses.records, self.losses.texts
 
@@ -114,19 +113,17 @@ class Report:
         if not counts.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
         if self.colour == GREEN:
-            none = "There are no new copies." if counts.copies else "There are no copies."
+            none = f"There are no {'new ' * bool(counts.copies)}copies."
             said = "Nothing is lost with the copies." if counts.told else none
         elif self.colour == RED:
             copies = counted(len(losses.records), "copy differs", "copies differ")
             said = f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
-            said += f"{TO_MARK}, or name a field that tells them apart in DEDUP_KEY_FIELDS."
+            said += f"{TO_MARK}, or name {losses.key} in DEDUP_KEY_FIELDS."
         else:
-            lose, has = counts.lose, ("copy has its words", "copies have their words")
-            found = [f"{counted(lose['words'], 'copy loses', 'copies lose')} {counts.words}"]
-            found *= bool(lose["words"])
-            found += [f"{counted(lose['elsewhere'], *has)} on other kept pages"] * bool(
-                lose["elsewhere"]
-            )
+            words, elsewhere = counts.lose["words"], counts.lose["elsewhere"]
+            has = counted(elsewhere, "copy has its words", "copies have their words")
+            found = [f"{counted(words, 'copy loses', 'copies lose')} {counts.words}"] * bool(words)
+            found += [f"{has} on other kept pages"] * bool(elsewhere)
             said = f"{', '.join(found)}."
         if self.unchecked:
             why = "not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
@@ -192,8 +189,7 @@ class Copy(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """Whether words may be lost with it."""
-        # Its URL showed the same before; what was a near copy then still loses what it lost.
+        """Whether words may be lost with it: also as a near copy that its URL showed before."""
         return self.is_told and self.kind != EXACT and (self.kind == NEAR or self.lost != 0)
 
     @property

@@ -65,7 +65,8 @@ _COUNTER = re.compile(
     r"|\d+ ?(?:to|[-–]) ?\d+ (?:of|von) [\d.,]+",
     re.IGNORECASE,
 )
-_NAMES_RECORD = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
+_IS_KEY = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|([a-z]+_)?id|code", re.IGNORECASE)
+_NAMES_RECORD = re.compile(rf"{_IS_KEY.pattern}|number|price", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,]+")
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 _ENDS = (*".!?…。！？",)  # of a sentence
@@ -130,8 +131,7 @@ class Place:
     @property
     def means(self) -> str:
         """What that may mean."""
-        some = len(self.records) < len(self.copies)
-        which = f"{len(self.records):,} of these" if some else "these"
+        which = "these" if self.records >= self.copies else f"{len(self.records):,} of these"
         return f": {which} may be records" * bool(self.records)
 
     def urgency(self) -> tuple[bool | int, ...]:
@@ -175,6 +175,13 @@ class Losses:
                 found.append(group := [])
             group.append(place)
         return found
+
+    @property
+    def key(self) -> str:
+        """The field of items that names records that may have been merged, or words for it."""
+        places = (one.examples[0].whole.place for one in self.places if one.records)
+        fields = (place.removeprefix("field ") for place in places)
+        return next(filter(_IS_KEY.fullmatch, fields), "a field that tells them apart")
 
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""
@@ -420,7 +427,7 @@ def _lost_fields(kept: Row, copy: Row, read: Callable[[int], Page | None]) -> It
         is_same = bool(_CLOCK.fullmatch(name.lower())) or words <= others or others <= words
         if not is_same and _NUMBER.fullmatch(ours) and (page := read(copy.id)) and page.tags:
             is_same = not words.issubset(_TOKEN.findall(page.text))
-        no_record = ours == "none" or (is_same and not _NAMES_RECORD.fullmatch(name.lower()))
+        no_record = ours == "none" or (is_same and not _NAMES_RECORD.fullmatch(name))
         whole = Gap(f"field {name}", heading=f"field {name}")
         line = Span(told_value(theirs), KEPT), Span(f" {told_value(ours)}", COPY)
         yield LostLine(copy, kept.id, line, (theirs, ours), whole, set(), {whole}, True, no_record)

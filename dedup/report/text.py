@@ -160,15 +160,13 @@ def summary(
     if counts["seen"] and counts["seen"] == counts["not_judged"]:
         why = "the index failed, see above" if counts["index_errors"] else unjudged
         lines.append(f"NOTHING WAS JUDGED: {why or 'no fields with a page or a text were found'}")
-    lines += said
-    lines += _lost(lost, index.runs.lost(run.id), run)
+    lines += [*said, *_lost(lost, index.runs.lost(run.id), run)]
     if earlier := counts["dropped_for_earlier_run"]:
         repeating = counted(earlier, "copy repeats a page", "copies repeat pages")
         lines.append(f"{repeating} of earlier runs (dedup forget --run {run.id} undoes this run)")
     of = "{} of pages of {}, not visited by this crawl".format
     found = ((counted(n, "copy", "copies"), printable(host)) for host, n in (elsewhere or {}).items())
-    hosts = [of(*one) for one in found]
-    lines += first(hosts, PARTS, "and of {:,} more such hosts")
+    lines += first([of(*one) for one in found], PARTS, "and of {:,} more such hosts")
     lines += first(left_out, PARTS, "and on {:,} more hosts: see dedup places")
     lines += [f"{counts[name]:,} {text}" for name, text in _OTHERS.items() if counts[name]]
     for canonical, copies in index.store.clusters(run.id, PARTS):
@@ -201,8 +199,7 @@ def _sum(counts: Counter[str], run: Run) -> str:
     others = {"unchanged": counts["unchanged"] - same, "updated": counts["updated"]}
     others["not judged"] = counts["not_judged"]
     kept = ", ".join(f"{count:,} {text}" for text, count in others.items() if count > 0)
-    parts = [f"{counts['kept']:,} kept" + f" ({kept})" * bool(kept)]
-    parts += kinds(copies)
+    parts = [f"{counts['kept']:,} kept" + f" ({kept})" * bool(kept), *kinds(copies)]
     label = name.replace("would_drop", "would be dropped")
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
     return f"{counts['seen']:,} items seen = {' + '.join(parts)}{share}"
