@@ -149,7 +149,7 @@ def _command(module: str) -> Decorator:
     return declared
 
 
-@_command("report")
+@_command(module="report")
 @click.argument("url")
 @click.option(
     "--pages", default=200, show_default=True, type=click.IntRange(1, 100_000), help="How many."
@@ -170,7 +170,7 @@ def try_() -> None:
     """
 
 
-@_command("report")
+@_command(module="report")
 @_index
 @_named_index("other_name")
 @click.option("--run", type=int, help="Only what this run saw.")
@@ -205,7 +205,7 @@ def report() -> None:
     """
 
 
-@_command("explain")
+@_command(module="explain")
 @click.argument("what", metavar="URL|FILE|TEXT")
 @click.argument("other", required=False, metavar="[OTHER]")
 @_index
@@ -230,7 +230,7 @@ def explain() -> None:
     """
 
 
-@_command("manage")
+@_command(module="manage")
 @_index
 @click.option("--off", type=int, multiple=True, help="Never leave out the place of this number.")
 def places() -> None:
@@ -242,7 +242,7 @@ def places() -> None:
     """
 
 
-@_command("manage")
+@_command(module="manage")
 @click.argument("url", required=False)
 @_index
 @click.option("--run", type=int, help="What this run dropped or withheld, see `dedup report`.")
@@ -271,7 +271,7 @@ def restore() -> None:
     """
 
 
-@_command("manage")
+@_command(module="manage")
 @click.argument("url", required=False)
 @_index
 @click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
@@ -285,7 +285,7 @@ def forget() -> None:
     """
 
 
-@_command("add")
+@_command(module="add")
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
@@ -323,7 +323,7 @@ def add() -> None:
     """
 
 
-@_command("manage")
+@_command(module="manage")
 @click.argument("other")
 @_index
 @_settings
@@ -341,7 +341,7 @@ def merge() -> None:
     """
 
 
-@_command("manage")
+@_command(module="manage")
 @_index
 @click.option("--accept", type=int, multiple=True, help="Write the rule of this number; repeatable.")
 @click.option("--file", type=click.Path(path_type=Path), default="rules.toml", help="Accepted rules.")
@@ -357,7 +357,7 @@ def rules() -> None:
     """
 
 
-@_command("manage")
+@_command(module="manage")
 @_index
 def check() -> None:
     """Test whether the index is sound; the exit code is 1 if it is not.

@@ -14,7 +14,7 @@ DIFFERENT, COPY = "different", "copy"
 SAYINGS = (DIFFERENT, COPY)
 
 COLUMNS = ("site", "label", "page", "other", "says", "place")
-"""The columns of a new file of exceptions; a file needs page, other and says."""
+"""The columns of a new file of marks; a file needs page, other and says."""
 MARKED = "\0"  # a variant of a page that begins like this says what is in places which tell pages apart
 
 Keys = tuple[tuple[str, str], ...]
@@ -93,7 +93,7 @@ class Exceptions:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """A file of exceptions as it stands: its *columns*, and *rows* with a cell for each."""
+    """A file of marks as it stands: its *columns*, and *rows* with a cell for each."""
 
     columns: tuple[str, ...] = COLUMNS
     rows: tuple[tuple[str, ...], ...] = ()

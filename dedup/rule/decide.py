@@ -206,7 +206,7 @@ class _Case:
         """Return how the page relates to *canonical* by the rule; it never repeats a stranger."""
         matched = rule.match(canonical.fingerprint, self.page, self.config, self._beside(canonical.host))
         if matched.is_duplicate and self.past.is_stranger(canonical):
-            sentence = "The file of exceptions says that the pages are different."
+            sentence = "The file of marks says that the pages are different."
             return matched._replace(reason=Reason.NEW, finding=STRANGER, sentence=sentence)
         return matched
 
@@ -224,7 +224,7 @@ class _Case:
         matched = self._match(original)
         if matched.is_duplicate:
             return matched
-        sentence = "The file of exceptions says that the page is a copy of it."
+        sentence = "The file of marks says that the page is a copy of it."
         return matched._replace(reason=Reason.NEAR_DUPLICATE, finding=SAID, sentence=sentence)
 
     def _standing(self, canonical: Canonical) -> Standing | None:
