@@ -256,7 +256,7 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
     if found.finding == NOT_ALIKE and _is_view(kept, page, config, site):
         found = _viewed(found, kept, page, site)
     if found.is_duplicate and (new := _new_pairs(kept, page, site, found)):
-        sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
+        sentence = f"{found.sentence} Pairs of its words that tell it from the page kept: {new}."
         found = found._replace(reason=Reason.NEW, finding=NEW_PAIRS, sentence=sentence)
     if not found.is_duplicate and _is_relaid(
         kept, page, config, site, lambda: _beyond_layout(page, site)

@@ -118,7 +118,7 @@ def test_words_new_to_the_site_are_said_also_where_they_stand_on_later_pages(tmp
     for said in (told, explained(path, TWO)):
         assert re.search(rf"It was kept beside {ONE}\..* Pairs of its words .*: 1\.\n", said)
         assert re.search(
-            rf"{ONE} .*\n    no copy: .* Pairs of its words that stand on no page kept: 1", said
+            rf"{ONE} .*\n    no copy: .* Pairs of its words that tell it from the page kept: 1", said
         )
         assert "    a copy" not in said
 
@@ -129,7 +129,7 @@ def test_of_a_record_whose_words_are_known_it_is_said_what_the_next_page_lacks(t
     read = (page(said(*one.split()), f"http://a.example/{n}") for n, one in enumerate(shown))
     pages = [replace(one, title="Closed") for one in read]
     told = kept(tmp_path / "pages.db", *pages)
-    assert " Pairs of its words that stand on no page kept: " in told
+    assert " Pairs of its words that tell it from the page kept: " in told
     assert "{+training+}" in told
 
 
