@@ -223,7 +223,7 @@ def test_a_check_tells_how_many_new_pairs_there_are() -> None:
     for site, passes in ((NO_SITE, True), (Known(pages=0), False), (Known(pages=1), False)):
         found = check(kept, page, CONFIG, site)
         assert found.is_duplicate is passes
-        assert found.sentence.endswith("Pairs of its words that tell it from the page kept: 2.") != passes
+        assert found.sentence.endswith(" that tell it from the page kept: 2.") != passes
 
 
 @pytest.mark.parametrize("title", ["Sea", "{0} lantern"])  # of which the line is the heading
