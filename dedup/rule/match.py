@@ -355,10 +355,18 @@ def _elsewhere(  # noqa: PLR0917
         # Under a title of its own, the words that only it has may be a text of its own, however few.
         if not _stands_elsewhere(kept, page, site, bound if has_same_title(kept, page) else 0):
             why += f"; about {missing:.0f} stand on no page kept"
+        elif _is_titled_as_another(kept, page, site):
+            why += "; they stand on other pages kept, but one of these has its title: it is no list"
         elif lost_sampled >= LEAST_SAMPLED:  # or what is lost is not in the sample
             but = f" but about {missing:.0f}" if found.missing else ""
             return _told(found, page, ELSEWHERE, f"all{but} stand on other pages kept")
     return _told(found, page, found.finding, why)
+
+
+def _is_titled_as_another(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:
+    """Return whether another page than *kept* has the title of *page*, and *kept* not all its pairs."""
+    is_kept = has_same_title(kept, page) or not other_pairs(kept.traits, page.traits)
+    return not is_kept and bool(site.on(title_of(page)).any())
 
 
 def _stands_elsewhere(kept: Fingerprint, page: Fingerprint, site: SiteContext, bound: float) -> bool:
@@ -468,18 +476,16 @@ def _viewed(found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContex
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
     """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
 
-    For a record, count the pairs that *kept* has not: each of its values may be known; and where what
-    stands elsewhere is no list, as a page kept has its title.  If both pages have the same title, other
-    values in one structure are another record (`_are_values`), but not of a list; else ignore pairs with
-    a number, except dates: counters change.  But where it is known what changes, that was left out, and
-    a number tells the page from others: if it is new, or in the place of another one.
+    For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
+    have the same title, other values in one structure are another record (`_are_values`), but not of
+    a list; else ignore pairs with a number, except dates: counters change.  But where it is known what
+    changes, that was left out, and a number tells the page from others: if it is new, or in the place
+    of another one.
     """
     others = other_pairs(kept.traits, page.traits)
     if not others or not site.is_known:
         return 0
     own = own_words(page, site)
-    if found.finding == ELSEWHERE and not has_same_title(kept, page) and site.on(title_of(page)).any():
-        return len(others) // prints.SAMPLED_BYTES
     if _is_record(kept, page, site, own) and is_changed(kept, page):
         return len(others) // prints.SAMPLED_BYTES
     words, numbers = prints.words_and_numbers(others)

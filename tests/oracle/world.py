@@ -1,4 +1,4 @@
-"""Where histories are lived: real crawls by Scrapy, without a network, many in one fork that may be killed."""
+"""Where histories are lived: real crawls by Scrapy, without a network, many in one fork."""
 
 import asyncio
 import json

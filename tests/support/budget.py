@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 
 def examples(number: int) -> int:
-    """Return how many examples a law that asks for *number* gets in the profile of `tests/conftest.py`."""
+    """Return how many examples a law that asks for *number* gets, see `tests/conftest.py`."""
     profile = settings.default
     assert profile is not None
     return max(1, number * (profile.max_examples if profile.max_examples >= 100 else 10) // 100)

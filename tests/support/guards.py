@@ -1,4 +1,4 @@
-"""No test or process of one may look up a name or connect to another machine; it fails, too, if it caught that."""
+"""No test may look up a name or connect to another machine, nor may a process that it starts."""
 
 import os
 import tempfile
