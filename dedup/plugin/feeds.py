@@ -23,7 +23,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
 from dedup.model.verdict import Verdict
-from dedup.plugin.crawl_index import Settler
+from dedup.plugin.settler import Settler
 from dedup.report.text import LostFeed
 
 logger = logging.getLogger(__name__)

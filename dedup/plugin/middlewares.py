@@ -16,11 +16,13 @@ from dedup.model.hashes import murmur3
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.feeds import done
+from dedup.plugin.judge import Judge
 from dedup.plugin.pages import key_of, located, page_from_response
-from dedup.plugin.pipeline import Component, DedupPipeline, Judge
+from dedup.plugin.pipeline import Component, DedupPipeline
+from dedup.plugin.question import Question
 from dedup.plugin.requests import LINK
 from dedup.plugin.stats import DuplicatePage
-from dedup.plugin.tracking import Exchange, Question, Token, exchange_of, is_asked_for
+from dedup.plugin.tracking import Exchange, Token, exchange_of, is_asked_for
 from dedup.reading.page import judged_part
 from dedup.settings import DedupSettings
 

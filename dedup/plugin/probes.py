@@ -25,10 +25,11 @@ from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import Hashes, digest
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Row, Verdict
-from dedup.plugin.crawl_index import CrawlIndex, Settler
+from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.pages import page_after_callback, texts_of_links
+from dedup.plugin.question import Question
 from dedup.plugin.requests import NoAnswer, probe_of, second_answer
-from dedup.plugin.tracking import Question
+from dedup.plugin.settler import Settler
 from dedup.prints.fingerprinter import other_pairs, sentences_digest
 from dedup.reading.noise import (
     MOST_REMEMBERED,

@@ -20,7 +20,7 @@ from dedup.index.ledger import PENDING_OF_RUN
 from dedup.model.address import address_of
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome, Verdict
-from dedup.plugin.tracking import Ask, Question
+from dedup.plugin.question import Ask, Question
 from dedup.reading.markup import Excess
 from dedup.reading.page import Page
 

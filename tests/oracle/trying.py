@@ -14,7 +14,7 @@ from dedup.index.ledger import Ledger, Runs
 from dedup.index.store import Store
 from dedup.model.fingerprint import PageToRecord
 from dedup.model.verdict import Reason, Standing, Verdict
-from dedup.plugin.crawl_index import PendingRows
+from dedup.plugin.settler import PendingRows
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading import fields
 from dedup.rule import decide

@@ -16,7 +16,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome, Row
 from dedup.plugin.addon import read_settings
-from dedup.plugin.pipeline import Judge
+from dedup.plugin.judge import Judge
 from tests.support import crawling
 from tests.support.commands import run
 from tests.support.crawling import KNOBS, MOST_GATHERED, WAIT, Crawl, Running, crawl, started, wait_until

@@ -17,11 +17,11 @@ from dedup import Detector
 from dedup.index.ledger import Ledger
 from dedup.model.errors import IndexUnavailable
 from dedup.model.verdict import Outcome, Reason, Standing, Verdict
-from dedup.plugin import crawl_index, pipeline
-from dedup.plugin.crawl_index import MOST_AGAIN, MOST_GATHERED, CrawlIndex, Settler
-from dedup.plugin.pipeline import Judge
+from dedup.plugin import crawl_index
+from dedup.plugin.judge import Judge
+from dedup.plugin.question import Question
+from dedup.plugin.settler import MOST_AGAIN, MOST_GATHERED, Settler
 from dedup.plugin.stats import CrawlStats
-from dedup.plugin.tracking import Question
 from dedup.settings import DedupSettings
 from tests.plugin import crawls
 from tests.plugin.crawls import asynchronous, fates
@@ -35,7 +35,7 @@ def test_after_a_wait_in_vain_the_index_is_not_asked_for_a_while(
     crawler, now = Crawler(Spider), [1000.0]
     crawler.stats = MemoryStatsCollector(crawler)
     counts = CrawlStats(crawler)
-    index = CrawlIndex(crawler, DedupSettings(), counts)
+    index = crawl_index.CrawlIndex(crawler, DedupSettings(), counts)
     index.detector = cast(Detector, "it is not asked")
     monkeypatch.setattr(crawl_index, "monotonic", lambda: now[0])
 
@@ -147,7 +147,7 @@ async def test_rows_are_confirmed_together_before_anybody_leans_on_them(
         confirm(ledger, *some)
 
     monkeypatch.setattr(Ledger, "confirm", noted)
-    monkeypatch.setattr("dedup.plugin.crawl_index.GATHERED_FOR", 0.01 if what == "moment" else 60.0)
+    monkeypatch.setattr("dedup.plugin.settler.GATHERED_FOR", 0.01 if what == "moment" else 60.0)
 
     judge = judge_of(tmp_path)
     number = MOST_GATHERED if what == "many" else 3
@@ -197,7 +197,7 @@ def test_garbage_is_collected_by_objects_and_bytes_until_the_crawl_ends(
         get_threshold=lambda: thresholds[-1],
         set_threshold=lambda *told: thresholds.append(told),
     )
-    monkeypatch.setattr(pipeline, "gc", collector)
+    monkeypatch.setattr("dedup.plugin.judge.gc", collector)
     judge = crawls.judge_of(str(tmp_path / "pages.db"))
     is_ours = is_enabled and first == 700
     assert (collected, thresholds[1:]) == (([1], [(50_000, 5, 3)]) if is_ours else ([], []))

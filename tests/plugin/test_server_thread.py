@@ -19,8 +19,8 @@ from dedup.model.verdict import Outcome, Visit
 from dedup.plugin import crawl_index, server_thread
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
-from dedup.plugin.pipeline import Judge
-from dedup.plugin.tracking import Question
+from dedup.plugin.judge import Judge
+from dedup.plugin.question import Question
 from tests.plugin import crawls
 from tests.plugin.crawls import asynchronous
 from tests.support import postgres

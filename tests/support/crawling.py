@@ -35,10 +35,10 @@ ROOT = Path(__file__).parent.parent.parent
 TIMEOUT = 120.0
 
 KNOBS = "KNOBS"
-WAIT = "dedup.plugin.pipeline.WAIT"
+WAIT = "dedup.plugin.judge.WAIT"
 EXPLORED = "dedup.plugin.middlewares.EXPLORED"
 # With 1, a page is on the disk as soon as it is judged.
-MOST_GATHERED = "dedup.plugin.crawl_index.MOST_GATHERED"
+MOST_GATHERED = "dedup.plugin.settler.MOST_GATHERED"
 PAUSE = "dedup.plugin.probes._PAUSE"  # with 0, an address is asked again at once
 
 
