@@ -675,6 +675,17 @@ cdef inline bint begins_number(const uint32_t* characters, size_t place, size_t 
     return ((code == 0x2D or code == 0x2E or 0x2010 <= code <= 0x2013) and place + 1 < length
             and is_digit(characters[place + 1]) and not (place and is_in_word(characters[place - 1])))
 
+cdef inline bint ends_code(const uint32_t* characters, size_t begin, size_t end) noexcept nogil:
+    """Return whether three digits or more are before *end*, and no year: with a hyphen they are a code."""
+    cdef size_t place = end
+    cdef uint32_t century
+    while place > begin and is_digit(characters[place - 1]):
+        place -= 1
+    if end - place != 4:
+        return end - place > 2
+    century = 10 * code_in(characters[place]) + code_in(characters[place + 1]) - 11 * 48
+    return century != 19 and century != 20
+
 cdef inline void note_token(Tokens* found, uint8_t origin) noexcept nogil:
     cdef Token* token = found.tokens + found.count
     token.end, token.origin = found.used, origin
@@ -691,13 +702,16 @@ cdef size_t cut_word(const uint32_t* characters, size_t place, size_t length, To
     """Cut the word at *place*, and return where it ends; of one letter of ASCII the case is kept."""
     cdef size_t begin = place, written = 0
     cdef uint32_t character, code = 0
+    cdef bint is_code = False
     while place < length:
         character = characters[place]
         if not is_in_word(character) and place > begin and not (
-            code_in(character) in (0x2E, 0x2C, 0x3A) and is_digit(characters[place - 1])
+            code_in(character) in (0x2E, 0x2C, 0x3A, 0x2D) and is_digit(characters[place - 1])
             and place + 1 < length and is_digit(characters[place + 1])
+            and (is_code or code_in(character) != 0x2D or ends_code(characters, begin, place))
         ):
             break
+        is_code = place > begin and (code_in(character) == 0x2D or (is_code and is_digit(character)))
         place += 1
         if kind_in(character) == POINT:
             continue

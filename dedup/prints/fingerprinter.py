@@ -347,7 +347,7 @@ def _muted(text: str, url: str) -> tuple[str, str]:
 
 
 # The version of everything that a fingerprint depends on, but for the tables of jieba.
-RECIPE_VERSION = 20
+RECIPE_VERSION = 21
 
 _DEFAULT = DedupConfig()
 _WEIGHTS = np.array(WEIGHTS_BY_DEPTH, np.int32)

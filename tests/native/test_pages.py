@@ -27,7 +27,7 @@ SPACES = [chr(code) for code in range(sys.maxunicode) if chr(code).isspace()]
 
 # Whatever the rules of tokens speak of, and what is beside it.
 PARTS = [
-    *"a Z z 0 9 _ . , : - < > + # | \\ @ ~ I/O C++ 1.5 10:30 1,000.50 .5 5. \u0661.\u0662 \xe9".split(),
+    *"a Z z 0 9 -1 19 127- _ . , : - < > + # | \\ @ ~ I/O C++ 1.5 10:30 1,000.50 .5 5. \u0661.\u0662 \xe9".split(),
     *"\xc9 \u039f\u0394\u03a3 \u03a3 \u0130 \u212a \u212b \xdf \u1e9e \u6c49\u5b57".split(),
     *"\u6b66\u6c49\u5927\u5b66 \u3005 \uf900 \U00020000 \u3042 \u30ab\u30ca \uff76 \uff9e".split(),
     *"\u6771\u4eac\u30bf\u30ef\u30fc \u306e \ud55c\uad6d\uc5b4 \u1100\u1161".split(),

@@ -19,10 +19,11 @@ from dedup.reading.tokens import _UNSPACED, HAN, IN_WORDS, KANA, POINTS, _normal
 
 # Each of them before a digit, and behind no word, belongs to the number: a minus, or a decimal point.
 BEFORE_NUMBERS = ".\\-\u2010-\u2013"
+JOINED = "(?<![0-9])(?!(?:19|20)[0-9]{2}-)[0-9]{3,}+(?:-[0-9]++)++"  # by hyphens: a code, and no date
 # Possessive: to backtrack in an endless word would take 100 bytes of memory for each character.
 _RUNS = re.compile(
     rf"[{HAN}]++|[{_UNSPACED}]++"
-    rf"|(?:{IN_WORDS}|(?<=[0-9])[.,:](?=[0-9])|(?<!{IN_WORDS})[{BEFORE_NUMBERS}](?=[0-9]))++|\n"
+    rf"|(?:{JOINED}|{IN_WORDS}|(?<=[0-9])[.,:](?=[0-9])|(?<!{IN_WORDS})[{BEFORE_NUMBERS}](?=[0-9]))++|\n"
 )
 _POINTS = re.compile(f"[{POINTS}]")
 

@@ -142,6 +142,7 @@ def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
         ("Branch meeting", "Tuesday, May {1}, 2026, 7:30pm", 30, 40),
         *(("Branch meeting", f"at the pier {date}", 30, 40) for date in ("2026-05-{1}", "{1}.05.2026")),
         ("分会会议", "2026年{1}月", 30, 40),
+        ("Ticket", "number tt-1607-{1} of the harbour", 30, 40),
         # A counter, though it could be a year, a page that was seen again, a clock or an id make none.
         ("Ticket", "number {1} of the harbour", 30, 1),
         *(("Sea", f"replies 57 views {century}{{1}} likes 140", 30, 1) for century in (19, 20, 21)),
