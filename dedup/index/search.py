@@ -221,19 +221,19 @@ class Search:
         lists = self.lists.simhashes("content", self.scope)
         if content and len(lists.near(content, most)):  # as few pages have any
             for distance in sorted({min(NEAR, most), most}):
-                yield self._near(self._near_content(distance))
+                yield self._near(self._near_content(distance), in_order=False)
         if self.page.structure_simhash:
             rows = self._near_structure()
             yield self._near(dict(zip(rows, self.lists.sketches(rows), strict=True)))
         if self.page.content_simhash and (title := rule.title_of(self.page)):
             yield self._titled(title)
 
-    def _near(self, sketches: Mapping[int, bytes]) -> Candidates:
+    def _near(self, sketches: Mapping[int, bytes], *, in_order: bool = True) -> Candidates:
         """Return rows not seen before that their *sketches* do not rule out; mostly there are none."""
         new = [row for row in sketches if row not in self._seen]
         self._seen.update(new)
         try:
-            passing = rule.are_alike(self.page, [sketches[row] for row in new])
+            passing = rule.are_alike(self.page, [sketches[row] for row in new], in_order=in_order)
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         return self._read(list(compress(new, passing)), len(new))

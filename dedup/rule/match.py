@@ -58,9 +58,9 @@ EDIT_SHARE, OTHER_SHARE = 1 / 8, 1 / 20
 EDIT_WORDS, RECORD_WORDS = 100, 40
 
 
-EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
+EMPTY, EQUAL_BYTES, EQUAL_TEXT, REORDERED = "empty", "equal_bytes", "equal_tokens", "reordered"
 NO_CANDIDATE = "no_candidate"
-OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)  # found without a key and a loss
+OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT, REORDERED)  # found without a key and a loss
 
 _DEFAULT = DedupConfig()
 
@@ -200,9 +200,12 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     elif prints.names(here, record) and not prints.names(there, record) and other_pairs(there, here):
         finding = "other_record"
         sentence = "The page names a record by its id; the other one names none, and lacks words of it."
+    elif is_reordered(kept, page):
+        reason, finding = Reason.NEAR_DUPLICATE, REORDERED
+        sentence = f"The lines of the texts are the same, with {page.tokens:,} tokens, in another order."
     else:
         return None
-    is_copy = finding in {EQUAL_BYTES, EQUAL_TEXT}
+    is_copy = finding in OUTRIGHT[1:]
     near = distances(kept, page)
     return Match(reason, finding, sentence, float(is_copy), *near, lost=0 if is_copy else None)
 
@@ -231,6 +234,20 @@ def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | N
 def has_equal_text(kept: Fingerprint, page: Fingerprint) -> bool:
     """Return whether both have the same text, and tokens enough to mean something."""
     return page.tokens >= MIN_EQUAL_TOKENS and page.token_digest == kept.token_digest
+
+
+def is_reordered(kept: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether both say the same in the same lines, most of which follow each other in both.
+
+    As values would not that have changed places.  The terms of their texts are the same, and all pairs.
+    """
+    is_like = page.content_simhash == kept.content_simhash and page.tokens == kept.tokens
+    if not is_like or page.tokens < MIN_EQUAL_TOKENS or not has_same_title(kept, page):
+        return False
+    pairs = prints.pairs_in(page.traits)
+    are_all = 0 < len(pairs) < prints.MOST_PAIRS * prints.SAMPLED_BYTES
+    is_other = pairs != prints.pairs_in(kept.traits) or kept.sketch == page.sketch
+    return are_all and not is_other and are_alike(page, [kept.sketch], in_order=False)[0]
 
 
 def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
@@ -303,6 +320,8 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
     def may_repeat(kept: Fingerprint) -> bool:
         if kept.body_digest == page.body_digest or has_equal_text(kept, page):
             return True
+        if is_reordered(kept, page):
+            return True
         alike = similarity(kept.sketch, page.sketch)
         if alike < MIN_SIMILARITY:
             return _is_view(kept, page, config, site) or _is_relaid(kept, page, config, site, own)
@@ -317,9 +336,13 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
     return may_repeat
 
 
-def are_alike(page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
-    """Return for each of *sketches* whether its page is similar enough to *page*."""
-    return [similarity(page.sketch, sketch) >= MIN_SIMILARITY for sketch in sketches]
+def are_alike(page: Fingerprint, sketches: Sequence[bytes], *, in_order: bool = True) -> list[bool]:
+    """Return for each of *sketches* whether its page is similar enough to *page*.
+
+    Or, not *in_order*, whether one of the same size may have all but a third of what the other has.
+    """
+    least = MIN_SIMILARITY if in_order else (1 - MOST_SHARE) / (1 + MOST_SHARE)
+    return [similarity(page.sketch, sketch) >= least for sketch in sketches]
 
 
 def not_much(page: Fingerprint, site: SiteContext) -> float:

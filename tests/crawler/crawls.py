@@ -51,8 +51,6 @@ def serving(site: Site, host: str = "127.0.0.1") -> Iterator[Site]:
 
 
 class Crawled(NamedTuple):
-    """What a crawl has brought."""
-
     urls: set[str]
     log: str
     items: list[dict[str, Any]]

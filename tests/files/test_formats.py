@@ -103,7 +103,6 @@ def test_a_bad_record_says_what_it_is(
 
 
 def row_of(record: Record) -> object:
-    """Return the cells of a row."""
     read: Any = record.read
     return read.args[1]
 

@@ -44,7 +44,6 @@ def before_writing(index: Index, act: Callable[[], object], number: int = 1) -> 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
-    """One new index, opened by two processes."""
     opened: Callable[[], Index]
     if request.param == "postgres":
         address = postgres.empty()

@@ -247,8 +247,6 @@ def _stored(told: Told) -> list[str]:
 
 
 class _Trial:
-    """One history before its judge."""
-
     def __init__(self, history: History, told: Sequence[Told]) -> None:
         self.history = history
         self.problems: list[Violation] = []

@@ -43,8 +43,6 @@ def tells_of_site(row: Row) -> bool:
 
 
 class ScanIndex(Index):
-    """The index over a `ScanStore`."""
-
     def __init__(self) -> None:
         super().__init__(ScanStore())
 
@@ -79,7 +77,6 @@ def scan(page: Fingerprint, group: list[Row], pool: Pool, config: DedupConfig) -
     prints = [row.sighting.fingerprint for row in group]
     bodies = [other for other in others if other.fingerprint.body_digest == page.body_digest]
     equal = bodies + [other for other in others if has_equal_text(other.fingerprint, page)]
-    alike = {other.id for other in others if are_alike(page, [other.fingerprint.sketch])[0]}
     simhashes = [other.content_simhash for other in prints]
     nearest = equal + _nearest(page.content_simhash, others, simhashes, config.max_distance)
     rest = _newest(page.structure_simhash, others, [other.structure_simhash for other in prints])
@@ -87,12 +84,17 @@ def scan(page: Fingerprint, group: list[Row], pool: Pool, config: DedupConfig) -
     for near in (nearest, rest):
         new = {other.id: other for other in near if other.id not in seen}
         seen.update(new)
-        like = [other for row, other in new.items() if row in alike or other in equal]
+        are = are_alike(
+            page, [other.fingerprint.sketch for other in new.values()], in_order=near is rest
+        )
+        like = [
+            each for each, is_alike in zip(new.values(), are, strict=True) if is_alike or each in equal
+        ]
         yield Candidates(sorted(like, key=lambda other: nearness(page, other)), len(new))
     title = title_of(page) if page.content_simhash else b""
     titled = [other for other in others if title and title_of(other.fingerprint) == title]
     if len(titled) < COMMON_PAGES:
-        unlike = [other for other in titled if other.id not in alike]
+        unlike = [each for each in titled if not are_alike(page, [each.fingerprint.sketch])[0]]
         yield Candidates(sorted(unlike, key=lambda other: nearness(page, other)), len(unlike))
 
 

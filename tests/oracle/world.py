@@ -353,8 +353,6 @@ _stages: WeakKeyDictionary[Crawler, Stage] = WeakKeyDictionary()
 
 
 class Actor:
-    """A part of Scrapy that knows its stage."""
-
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
 

@@ -27,8 +27,6 @@ _P = ParamSpec("_P")
 
 
 def asynchronous(test: Callable[_P, Coroutine[Any, Any, None]]) -> Callable[_P, None]:
-    """Run a test in a loop of its own."""
-
     @wraps(test)
     def run(*given: _P.args, **named: _P.kwargs) -> None:
         asyncio.run(test(*given, **named))

@@ -94,8 +94,6 @@ class OneItemAPage(Spider):
 
 
 class OneTextAPage(OneItemAPage):
-    """Yields the text of each page."""
-
     name = "texts"
 
     def parse(self, response: Response) -> Iterator[Any]:
@@ -476,22 +474,16 @@ class LinksSpider(ListedSpider):
 
 
 class TextSpider(ListedSpider):
-    """Yields the text of each page, and not its HTML."""
-
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "text": " ".join(response.css("p::text").getall())}
 
 
 class SizesSpider(ListedSpider):
-    """Yields the size of each document."""
-
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "size": len(response.body)}
 
 
 class LinesSpider(ListedSpider):
-    """Yields the text of each page, line by line."""
-
     def parse(self, response: Response) -> Iterator[Any]:
         lines = [line.strip() for line in response.css("body ::text").getall()]
         yield {"url": response.url, "text": "\n".join(filter(None, lines))}

@@ -143,8 +143,6 @@ def _before(name: str, first: Callable[[], object]) -> None:
 
 
 class OfCrawler:
-    """What knows its crawler."""
-
     def __init__(self, crawler: Any) -> None:
         self._crawler = crawler
 

@@ -174,13 +174,10 @@ PARTS: dict[str, Callable[[Random], str]] = {
         (10, 20, ",", "numbers"),
         (1, 240, ",", "numbers"),
         (10, 15, ",", "times"),
-        (10, 12, "|", "words"),
+        *((10, 12, sign, "words") for sign in ("|", "</span><span>")),
         (5, 30, "→", "words"),
-        (1, 200, "+", "words"),
-        (1, 120, "#", "words"),
+        *((1, 120, sign, "words") for sign in ("+", "#", "</a><a href=/t>")),
         (12, 60, "", "letters"),
-        (10, 12, "</span><span>", "words"),
-        (1, 120, "</a><a href=/t>", "words"),
     ],
 )
 def test_pages_of_other_data_are_no_copies(number: int, parts: int, between: str, of: str) -> None:

@@ -14,8 +14,6 @@ CODE = "from dedup.cli import main; main()"
 
 
 class Answer(NamedTuple):
-    """What the server answered."""
-
     status: int
     text: str
     headers: dict[str, str]

@@ -1,7 +1,9 @@
 """The rule for two pages is the one that is told, on every edge; `compare` says what would happen."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -71,7 +73,7 @@ NO_CANDIDATE = (
 def test_what_decided_is_said(page: Fingerprint, finding: str, sentence: str) -> None:
     found = compare(BASE, page)
     assert (found.finding, found.sentence) == (finding, sentence)
-    assert (finding in match.OUTRIGHT) is (finding in ("empty", "equal_bytes", "equal_tokens"))
+    assert (finding in match.OUTRIGHT) is (finding in {"empty", "equal_bytes", "equal_tokens"})
 
 
 OPTIONS: list[dict[str, Any]] = [{}, {"max_distance": 0}, {"max_distance": 12, "max_lost_words": 300}]
@@ -103,6 +105,22 @@ def test_thresholds_are_inclusive() -> None:
     for similar, is_duplicate in [(found.similarity, True), (found.similarity + 1e-9, False)]:
         with bounds(MIN_SIMILARITY=similar):
             assert compare(a, b).is_duplicate is is_duplicate
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lines_in_another_order_are_the_same_but_values_below_other_labels_are_not(seed: int) -> None:
+    def is_reordered(*pages: Iterable[Iterable[str]]) -> bool:
+        kept, page = (Page.from_html("<p>".join(chain(*rows))) for rows in pages)
+        return compare(kept, page).finding == match.REORDERED
+
+    rng, labels, values = Random(seed), text(seed + 10, 15).split(), text(seed + 20, 15).split()
+    rows = [[text(rng.randrange(1 << 30), size) for size in (5, 3, 4)] for _ in range(20)]
+    assert is_reordered(rows, rng.sample(rows, 20))
+    assert not is_reordered(rows, [*rng.sample(rows[1:], 19), [*rows[0][:2], text(1, 4)]])
+    records = [[*zip(labels, rng.sample(values, 15), strict=True)] for _ in range(2)]
+    assert not is_reordered(*records)
+    with bounds(MOST_SHARE=1.0):
+        assert is_reordered(*records)
 
 
 def regional(language: str, price: str, *, itself: bool = True, alternates: str = "en-US en-GB") -> Page:

@@ -135,7 +135,6 @@ def crawl(folder: Path, spider: str, *given: Any, **choices: Any) -> Crawl:
 
 
 def scrapy(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run the command ``scrapy`` in this project."""
     with TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         code = _ended(_forked(_execute, list(arguments), output=output, errors=errors, cwd=cwd), errors)
@@ -202,7 +201,6 @@ def _forked(
 
 
 def _ended(process: BaseProcess, errors: Path) -> int:
-    """Wait for the end of a process and return its exit code."""
     process.join(TIMEOUT)
     if process.exitcode is None:
         process.kill()

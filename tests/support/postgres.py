@@ -75,7 +75,6 @@ def _other_user() -> int:
 
 @contextmanager
 def own() -> Iterator[Server]:
-    """Run a server that may be stopped and started."""
     server = _made(programs())
     try:
         yield server
