@@ -194,15 +194,34 @@ def places_shown(found: Mapping[Gap, Evidence]) -> list[str]:
     ]
 
 
+def left_out_of(lines: Sequence[Line], known: Mapping[Gap, Evidence]) -> dict[Gap, Evidence]:
+    """Return what of all that is *known* is left out of a page of *lines*, with examples of its own.
+
+    A page that is stored without them has no own ones.
+    """
+    acting = {gap: one for gap, one in known.items() if one.acts(gap)}
+    out = Gaps(acting, tries=True).leave_out(lines).out
+    own = {gap: next(filter(gap.spans, out.get(gap, ())), acting[gap].example) for gap in acting}
+    there = (gap for gap in acting if gap in out or gap.stands(lines))
+    return {gap: acting[gap]._replace(example=own[gap]) for gap in there}
+
+
 def _example(gaps: Sequence[Gap], found: Mapping[Gap, Evidence]) -> str:
-    """Return a line with what is in *gaps* in brackets; of a long one what is around the first."""
+    """Return a line with what is in *gaps* in brackets; of a long one what is around the first.
+
+    What is a whole line stands behind its heading, as in `Gap.shown`.
+    """
     line = next(filter(None, (found[gap].example for gap in gaps)), "")
+    # A whole line moves where it is the gap's own: others at the place stay.
+    here = [gap for gap in gaps if not gap.is_line or found[gap].example == line]
     said, last = "", 0
-    for begin, end in sorted({span for gap in gaps for span in gap.spans(line)}):
-        if last <= begin < end:
-            said += f"{line[last:begin]}[{line[begin:end]}]"
-            last = end
+    for begin, end in sorted({span for gap in here for span in gap.spans(line)}):
+        if begin < end > last:
+            said += f"{line[last:begin]}[" if not said or last < begin else ""
+            said, last = f"{said.removesuffix(']')}{line[max(last, begin):end]}]", end
     said = (said + line[last:]) or gaps[0].shown()
+    if heading := next((gap.heading for gap in here if gap.heading and last), ""):
+        said = f"{heading}: {said}"
     return _excerpt(said, said.find("["), _LONGEST_SHOWN)
 
 

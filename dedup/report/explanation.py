@@ -16,7 +16,7 @@ from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import FATES, Match, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.fields import held
-from dedup.reading.noise import Evidence, Gap, Gaps, Line, MarkedPlaces, places_shown
+from dedup.reading.noise import Gaps, Line, MarkedPlaces, left_out_of, places_shown
 from dedup.reading.page import Page, UnreadablePage
 from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
@@ -112,12 +112,8 @@ class Again:
 
     def left_out(self, host: str, lines: Sequence[Line]) -> list[str]:
         """Return what is left out of the *lines* of a page of *host*, with examples."""
-        found: dict[Gap, Evidence] = {}
-        for gap, one in chain(*(site.gaps.items() for site in self.noise if site.host == host)):
-            if one.acts(gap) and gap.stands(lines):
-                own = next(filter(gap.spans, (text for at, text in lines if at == gap.place)), "")
-                found[gap] = one._replace(example=own or one.example)
-        return places_shown(found)
+        known = dict(chain(*(site.gaps.items() for site in self.noise if site.host == host)))
+        return places_shown(left_out_of(lines, known))
 
     def others(self, own: Row, found: Iterable[Row]) -> list[Row]:
         """Return those *found* that its *own* row is compared with: none of its versions."""

@@ -272,7 +272,7 @@ def test_what_an_audit_does_not_confirm_is_given_back(tmp_path: Path) -> None:
     paths = [f"/{number}/0" for number in range(80)] + [f"/{number}/0" for number in range(100, 160)]
     done, _ = run(tmp_path, answer, paths)
     assert set(numbers(done)) == {*range(80), *range(100, 160)}
-    assert "No longer left out on 127.0.0.1: ul > li “[" in done.log
+    assert "No longer left out on 127.0.0.1: ul > li “Also here: [" in done.log
     assert "left out, as it changes by itself" not in done.log
 
 

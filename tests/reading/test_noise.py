@@ -1,5 +1,6 @@
 """What moves between two answers of one address, as lines of places, and what is left of a page."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -13,7 +14,7 @@ from dedup import Page
 from dedup.model.marks import Exceptions, Said
 from dedup.prints.fingerprinter import sentences_digest
 from dedup.reading import noise
-from dedup.reading.noise import Evidence, Gap, Gaps, Noise, SiteLists, lines_of, places_shown
+from dedup.reading.noise import Evidence, Gap, Gaps, Noise, SiteLists, left_out_of, lines_of, places_shown
 from tests.support.pages import text
 
 FRAME = "<h1>The site</h1><p>Words that stand on each of its pages, so many that it is a text.</p>"
@@ -251,8 +252,10 @@ def between(before: str, after: str) -> Gap:
         ([between("online :", ", lena")], "online: max, lena", "online: [max], lena"),
         ([Gap("p", ("^",), ("$",), is_number=True)], "Likes 17", "Likes 17"),
         ([between("by", ","), between(",", "views")], "by 9, 17 views", "by [9], [17] views"),
-        ([Gap("p", heading="Online"), between("a", "$")], "a 7", "[a 7]"),
+        ([Gap("p", heading="Online"), between("a", "$")], "a 7", "Online: [a 7]"),
         ([Gap("p", heading="Online")], "", "Online: #"),
+        ([between("and", ","), between("1 ,", "$")], "and 1, 2", "and [1], [2]"),
+        ([between("and", "of"), between("1", "3")], "and 1 2 of 3", "and [1 2 of] 3"),
         ([between("第", "次")], f"{'访' * 99}第123次{'问' * 99}", f"…{'访' * 19}第[123]次{'问' * 34}…"),
         (
             [between("no", "of")],
@@ -283,6 +286,29 @@ def test_leaving_out_only_takes_away(pairs: list[tuple[str, str]], said: str) ->
     rest = iter("".join(whole.text.split()))
     assert all(sign in rest for sign in "".join(masked.text.split()))
     assert Gaps(()).masked(whole) == (whole, frozenset())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_in_brackets_are_the_words_that_are_left_out(seed: int) -> None:
+    """Of a place where others stand that stay, as the cells of a table."""
+    made = Random(seed)
+    parts = ["{1} guests, {2} members", "Seen {1} times", "by {0}, {2}", "{1}", "The board", "The site"]
+    said = "".join(made.choice(("<p>{}</p>", "<h4>{}</h4>")).format(made.choice(parts)) for _ in range(9))
+    said = f"<p>Seen {{1}} times</p>{said}"
+
+    def answer() -> str:
+        return said.format(made.choice(("ann", "bob", "cat")), made.randint(10, 99), made.randint(10, 99))
+
+    pairs = [(answer(), answer()) for _ in range(6)]
+    noise, whole = learned(*zip(*pairs, strict=True)), page(pairs[0][0])
+    rest = noise.gaps.masked(whole)[0].text.split("\n")
+    told = "\n".join(places_shown(left_out_of(lines_of(whole), noise.evidence)))
+    examples = re.findall("“(?:The board: )?(.*)”", told)
+    assert examples
+    for shown in examples:
+        line, left = re.sub(r"[][]", "", shown), " ".join(re.sub(r"\[.+?\]", "", shown).split())
+        there = whole.text.split("\n").count(line)
+        assert left in rest if left and there else rest.count(line) < there
 
 
 def test_each_line_has_its_place_whatever_pages_were_read_before() -> None:
