@@ -8,7 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
-FLOORS = "native model, reading, prints, rule urls, index, files report settings, cli plugin".split(",")
+FLOORS = (
+    "native model, reading, prints, rule urls, index, replay, files report settings, cli plugin".split(
+        ","
+    )
+)
 # Where a library may be imported; any of dedup's modules may import what is not named here.
 PLACES = {
     "scrapy": ("plugin/",),

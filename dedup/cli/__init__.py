@@ -250,6 +250,8 @@ def places() -> None:
     "--list",
     "what",
     type=click.Choice(("dropped", "orphans", "withheld")),
+    is_flag=False,
+    flag_value="",  # is none, and the error names them
     help="Only print the URLs of these; restore nothing.",
 )
 def restore() -> None:

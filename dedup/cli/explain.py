@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from difflib import get_close_matches
-from itertools import groupby
+from itertools import groupby, islice
 from os.path import isfile
 from pathlib import Path
 from shlex import quote
+from typing import NamedTuple
 
 import click
 
 from dedup.cli.options import Given, opened, settings_for, settings_of, url_and_index
 from dedup.files.formats import HtmlFile
 from dedup.index import Index, Row
+from dedup.index.notes import UrlRules
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, counted, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
@@ -26,31 +28,26 @@ from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.markup import EXCESSES, decode
 from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, judged_part
+from dedup.replay import differing, repeated
 from dedup.report import explanation as why
 from dedup.report.diff import Compared, compared
 from dedup.report.losses import Place, losses_of
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
+from dedup.urls.rule import Rules
 
 NO_COPY = 3  # the exit code if OTHER is no copy, or no page is like a text
-_MOST_ROWS, _MOST_NEAR = 10, 5
-_COMPARED = 30  # pages kept, by their texts
-_FAR = 24  # bits: what differs in more is near by chance
+_MOST_ROWS, _MOST_NEAR, _COMPARED = 10, 5, 30  # rows, pages kept, those compared by their texts
 _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _MOST_OF_VIEW = 1 / 2  # of a page (0 to 1) is at most missing on that of which it is a view
-_PARTS = 20  # of a text that are lost
 _BESIDE = 40  # copies that tell what is a place
-_LONGEST_PART = 1_000  # characters of each
+_PARTS, _LONGEST_PART = 20, 1_000  # of a text that are lost, characters of each
 _NO_TEXTS = (
     "(a text is not stored: DEDUP_STORE_PAGES = True stores all; to forget a page deletes its text)"
 )
-_HOW_TO_DROP = "name what differs in DEDUP_IGNORE, or skip such addresses (dedup rules)"
-_TITLED = "p.listed AND p.title = ? AND p.title != ''"
 _URL = re.compile(r"\w+://\S+")
 # What is no text to look for, but the name of a file.
 _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
-# What a view for print has behind the address of its page.
-_VIEW = re.compile(r"\?.*|/[a-z]+/?", re.IGNORECASE)
 
 
 def explain(*, what: str, other: str | None, index: str | None, settings: Given) -> None:
@@ -65,11 +62,29 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         # What is unchanged shares the fate of what its URL had shown.
         said = [row for row in rows if row.verdict.reason is not Reason.UNCHANGED] or rows
         own = max(said, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id), default=None)
-        _show_rows(again, rows, own)
-        if own is None or not why.repeated(own):
-            page = again.print_of(own) if own else _asked(there, what, read)
-            if not _show_near(again, page, own) and not own:
-                sys.exit(NO_COPY)
+        if own and repeated(own):
+            _show_rows(again, rows, own, [])
+            return
+        page = again.print_of(own) if own else _asked(there, what, read)
+        found = again.near(page, own)
+        near = _near(again, page, own, found)
+        _show_rows(again, rows, own, near)
+        _show_near(again, page, own, near)
+        if own:
+            _show_later(page, [row for is_other, row in found if row.id > own.id and is_other])
+        elif not any(one.is_like for one in near):
+            sys.exit(NO_COPY)
+
+
+class _Near(NamedTuple):
+    """A page that was kept, how the one that is asked about stands to it today, and what that loses."""
+
+    lost: float
+    row: Row
+    how: Match
+    texts: Compared | None
+    is_view: bool
+    is_like: bool
 
 
 def _named(row: Row) -> str:
@@ -106,14 +121,12 @@ def _meant(index: Index, name: str) -> str:
 # One page
 
 
-def _show_rows(again: why.Again, rows: list[Row], own: Row | None) -> None:
+def _show_rows(again: why.Again, rows: list[Row], own: Row | None, near: Sequence[_Near]) -> None:
     """Print the *own* row of a page as a whole, then a line for those of other *rows* that say alike."""
 
     def said(row: Row) -> str:
-        state = f", {row.outcome}" * (row.outcome != "confirmed")
-        told, kept = again.decided(row), why.repeated(row)
-        if kept and row != own:  # its own says more of that
-            told = told.replace("a page that was kept", _named(again.index.row(kept)))
+        state = f", {row.outcome}".replace(*why.TAKEN_BACK) * (row.outcome != "confirmed")
+        told = _decided(again, row, near) if row == own else _crawl_said(again, row)
         return f"{row.verdict.reason}{state}. {told}"
 
     if own:
@@ -128,9 +141,38 @@ def _show_rows(again: why.Again, rows: list[Row], own: Row | None) -> None:
         click.echo(f"and {left:,} more before\n")
 
 
+def _crawl_said(again: why.Again, row: Row) -> str:
+    named = _named(again.index.row(number)) if (number := repeated(row)) else ""
+    return again.decided(row).replace("a page that was kept", named)
+
+
+def _decided(again: why.Again, row: Row, near: Sequence[_Near]) -> str:
+    """Return what the crawl decided of the page of *row*, and why; the *near* ones tell more of it."""
+    told = again.decided(row, at_length=True)
+    if (before := again.updates(row)) and (differ := again.differing_words(before, row)):
+        only = "what was not yet left out of it" if differ[1] else differ[0]
+        return f"{told.removesuffix('.')}, but only in {only}."
+    if (first := _told_by(row, near)) is None:
+        return told
+    if first.how.is_duplicate:
+        reason = again.kept_all_the_same(row, first.row)
+        return f"{reason}; today it would be a copy of {_url(first.row)}."
+    order = f"its words stand on {_url(first.row)}, too, but in another order"
+    return f"It was kept: {order}; {why.inside(first.how.sentence)}."
+
+
+def _told_by(row: Row, near: Sequence[_Near]) -> _Near | None:
+    """Return the first of those *near* if it tells why *row* was kept, where the crawl noted nothing."""
+    verdict, first = row.verdict, next((one for one in near if one.row.id < row.id), None)
+    if first is None or verdict.reason is not Reason.NEW or verdict.finding:
+        return None
+    is_moved = first.lost == 0 and first.how.finding == rule.NOT_ALIKE
+    return first if is_moved or first.how.is_duplicate else None
+
+
 def _show_row(again: why.Again, row: Row, said: str) -> None:
     """Print what was *said* of *row*, and how its page differs from that before or the one kept."""
-    index, seen, number = again.index, row.sighting, why.repeated(row)
+    index, seen, number = again.index, row.sighting, repeated(row)
     run = again.runs.get(seen.run)
     click.secho(_named(row), bold=True)
     if seen.title:
@@ -140,8 +182,8 @@ def _show_row(again: why.Again, row: Row, said: str) -> None:
     page = again.page_of(row.id, is_whole=True)
     for place in again.left_out(seen.host, lines_of(page) if page else []):
         click.echo(f"  left out {printable(place)}")
-    if row.verdict.reason is Reason.UPDATED and row.verdict.previous:
-        _show_change(again, "before", index.row(row.verdict.previous), row)
+    if before := again.updates(row):
+        _show_change(again, "before", before, row)
     if number:
         _show_copy(again, index.row(number), row)
     click.echo()
@@ -153,8 +195,9 @@ def _show_change(again: why.Again, label: str, before: Row, row: Row) -> None:
     both = again.compared(row, before), again.compared(before, row)
     _show_words(both[0], "-", "green")
     _show_words(both[1], "+", "red")
-    if all(texts and texts.told == "nothing" for texts in both):
-        click.echo("           They differ only in what is left out by now, or in the order of words.")
+    if differ := again.differing_words(before, row):
+        words = ": " * bool(differ[1]) + ", ".join(differ[1])
+        click.echo(f"           They differ only in {differ[0]}{words}.")
 
 
 def _show_words(texts: Compared | None, sign: str = "+", colour: str = "red") -> None:
@@ -170,19 +213,16 @@ def _show_words(texts: Compared | None, sign: str = "+", colour: str = "red") ->
 def _show_copy(again: why.Again, kept: Row, row: Row) -> None:
     """Print what is lost with the page of *row*, for which that of *kept* was kept, and what helps."""
     click.echo(f"  kept     {_named(kept)}")
-    if fields := why.told_fields(why.differing(kept, row)):
+    if fields := why.told_fields(differing(kept, row)):
         click.echo(f"  differs  {fields}")
-    there, page = map(again.print_of, (kept, row))
-    now, said = why.judged_again(there, page, again.config, row)
-    found = row.verdict if row.verdict.reason is Reason.NEAR_DUPLICATE else now
-    lost = why.loss(found, page.words, texts := again.compared(kept, row))
-    _show_loss(lost, texts, now, said, _places(again, row) if now.lost or fields else ())
+    lost = why.loss(row.verdict, row.sighting.fingerprint.words, texts := again.compared(kept, row))
+    places = _places(again, row) if row.verdict.lost or fields else ()
+    _show_loss(lost, texts, row.verdict.lost, again.told_rule(row, kept), places)
     if not row.verdict.kept and row.outcome is Outcome.CONFIRMED and lost not in {"", "nothing"}:
         alike = "mark the place (dedup report --serve)"
         alike += ", or name the field that tells items apart in DEDUP_KEY_FIELDS" * bool(fields)
-        click.echo(
-            f"  To keep it next time: dedup restore {quote(_url(row))}; all that differ so: {alike}."
-        )
+        once = f"dedup restore {quote(_url(row))}"
+        click.echo(f"  To keep it next time: {once}; all that differ so: {alike}.")
 
 
 def _places(again: why.Again, row: Row) -> list[Place]:
@@ -196,9 +236,12 @@ def _places(again: why.Again, row: Row) -> list[Place]:
 
 
 def _show_loss(
-    lost: str, texts: Compared | None, now: Match, said: str, places: Iterable[Place] = ()
+    lost: str, texts: Compared | None, about: int | None, said: str, places: Iterable[Place] = ()
 ) -> None:
-    """Print what is *lost*, the words where *texts* are at hand, the *places*, what the rule *said*."""
+    """Print what is *lost*, the words where *texts* are at hand, the *places*, what the rule *said*.
+
+    It says *about* how many are.
+    """
     if lost:
         click.echo(f"  loses    {lost}")
     if lost != "nothing":
@@ -206,7 +249,7 @@ def _show_loss(
     for place in places:
         may_be = ": it may be a record" * bool(place.records)
         click.secho(f"  place    {place.shown}{may_be}", fg="red" if may_be else None)
-    is_rough = texts and texts.lost and now.lost and texts.lost != now.lost
+    is_rough = texts and about and texts.lost != about and "would be lost" in said
     click.echo(f"  rule     {said}{f' {why.ESTIMATED}' * bool(is_rough)}")
 
 
@@ -224,65 +267,68 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
     return fingerprint(Page.from_text(what), settings.config)
 
 
-def _show_near(again: why.Again, page: Fingerprint, own: Row | None) -> bool:
-    """Print the pages kept before its *own* row that are like *page*; return whether there are any.
+def _near(
+    again: why.Again, page: Fingerprint, own: Row | None, among: Sequence[tuple[bool, Row]]
+) -> list[_Near]:
+    """Return those *among* some kept before its *own* row as *page* stands to them, the nearest first.
 
-    Copies come first, then the page of which it is a view, which may be a later one, then those beside
-    which it loses least.
+    And that of which it is a view, which may be a later one.
     """
-    told, found = [], _candidates(again, page, own)
+    found = list[_Near]()
     judge = again.beside(own) if own else lambda row: rule.match(again.print_of(row), page, again.config)
-    near = [one for one in found if not own or one[2].id < own.id or not one[0]]
-    for is_other, _, row in near[:_COMPARED]:
+    known = ((is_other, row) for is_other, row in among if not own or row.id < own.id or not is_other)
+    for is_other, row in islice(known, _COMPARED):
         how, texts = judge(row), again.compared(row, own) if own else None
         lost = texts.lost if texts and not texts.is_cut else how.lost or 0
-        is_like = how.is_duplicate or how.similarity >= rule.MIN_SIMILARITY
+        is_like = how.is_duplicate or how.similarity >= rule.MIN_SIMILARITY or lost == 0
         is_like |= not is_other and lost <= _MOST_OF_VIEW * page.words
-        told.append((not is_like, not how.is_duplicate, is_other, lost, row.id, row, how, texts))
-    told.sort(key=lambda one: one[:5])
-    like = [one for one in told if not one[0]]
-    shown = like or [one for one in told if one[6].similarity >= _LEAST][:1]
-    nearest = "The nearest pages kept" if like else "; the nearest"
-    click.echo("no other page kept is like it" * (not like), nl=not (like or shown))
+        found.append(_Near(lost, row, how, texts, not is_other, is_like))
+    return sorted(found, key=lambda one: (one.lost, not one.how.is_duplicate, one.row.id))
+
+
+def _show_near(again: why.Again, page: Fingerprint, own: Row | None, near: Sequence[_Near]) -> None:
+    """Print those *near* that are like *page*, of its *own* row, and any with which it loses less."""
+    most = max((at for at, one in enumerate(near, 1) if one.is_like), default=0)
+    shown = near[:most] or [one for one in near if one.how.similarity >= _LEAST][:1]
+    nearest = "The nearest pages kept" if most else "; the nearest"
+    click.echo("no other page kept is like it" * (not most), nl=not (most or shown))
     if shown:
         click.echo(f"{nearest}, judged again by what is known today:")
         click.secho(f"{'loses':<23}  beside", bold=True)
-    for *_, row, how, texts in shown[:_MOST_NEAR]:
-        click.echo(f"{why.loss(how, page.words, texts) or '-':<23}  {_named(row)}")
-        click.echo(f"    {'a copy' if how.is_duplicate else 'no copy'}: {how.sentence}")
+    for one in shown[:_MOST_NEAR]:
+        click.echo(f"{why.loss(one.how, page.words, one.texts) or '-':<23}  {_named(one.row)}")
+        said = f"{'a copy' if one.how.is_duplicate else 'no copy'}: {one.how.sentence}"
+        if own and one.how.is_duplicate and one.row.id < own.id and one != _told_by(own, near):
+            said += f" {again.kept_all_the_same(own, one.row)}."
+        elif own and not one.how.is_duplicate and one.row.id == own.verdict.nearest:
+            said = "no copy, as is said above"
+        elif own and one.how.finding == "other_place":
+            said = f"{said.removesuffix('.')}{again.marked_values(own, one.row)}."
+        click.echo(f"    {said}")
     if len(shown) > _MOST_NEAR:
         click.echo(f"and {len(shown) - _MOST_NEAR:,} more")
-    if own and like:
-        _show_change(again, "beside", like[0][5], own)
-        if like[0][1] > like[0][2]:  # no copy, but a view
-            click.echo(f"  If it is a copy all the same: {_HOW_TO_DROP}.")
-    later = [row for is_other, _, row in found if own and row.id > own.id and is_other]
+    if own and most:
+        _show_change(again, "beside", near[0].row, own)
+        if near[0].is_view and not near[0].how.is_duplicate:
+            click.echo(f"  If it is a copy all the same: {_how_to_drop(again, own, near[0])}.")
+
+
+def _show_later(page: Fingerprint, later: Sequence[Row]) -> None:
+    """Print which of *later* rows were judged beside *page*."""
     alike = rule.are_alike(page, [row.sighting.fingerprint.sketch for row in later])
     if urls := [_url(row) for row, is_alike in zip(later, alike, strict=True) if is_alike]:
         more = f" and {len(urls) - 3:,} more" * (len(urls) > 3)
         click.echo(f"Met after it, so judged beside it: {', '.join(urls[:3])}{more}.")
-    return bool(like)
 
 
-def _candidates(
-    again: why.Again, page: Fingerprint, own: Row | None
-) -> list[tuple[bool, tuple[float, ...], Row]]:
-    """Return pages kept near *page*, or with the title or an address like that of its *own* row.
-
-    The nearest come first, each after its nearness, and whether its address tells that *page* is no
-    view of it.
-    """
-    rows = again.index.near(page, max_distance=_FAR, limit=rule.MAX_CANDIDATES)
-    url = own.sighting.url if own else ""
-    if own:
-        titled = again.index.store.rows(_TITLED, own.sighting.title, limit=rule.MAX_CANDIDATES)
-        known = again.index.ledger.known(own.sighting, again.config)
-        beside = (one.id for some in known.neighbours(known.pool()) for one in some.canonicals)
-        rows = again.others(own, [*rows, *titled, *map(again.index.row, beside)])
-    found = {row.id: row for row in rows}.values()
-    views = (_VIEW.fullmatch(url.removeprefix(row.sighting.url)) for row in found)
-    near = (rule.nearness(page, row.as_canonical()) for row in found)
-    return sorted(zip((not view for view in views), near, found, strict=True))
+def _how_to_drop(again: why.Again, row: Row, near: _Near) -> str:
+    """Return what helps to drop the page of *row*, which is a view of one that is *near*."""
+    if near.how.finding == "other_place":
+        return "take the mark back (dedup report --serve)"
+    urls = {row.sighting.url, near.row.sighting.url}
+    proposed = (one.rule for crawl in UrlRules(again.index.store).proposed() for one in crawl.proposals)
+    is_rule = any(len({Rules([one]).normal(url)[0] for url in urls}) == 1 for one in proposed)
+    return f"name what differs in DEDUP_IGNORE{', or accept its rule (dedup rules)' * is_rule}"
 
 
 # Two pages
@@ -301,33 +347,24 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             again = why.Again(index, settings.config)
             if files:
                 index.expect()
-        sides = (_side(one, again, settings) for one in names)
-        (name_a, print_a, a, row_a), (name_b, print_b, b, row) = sides
-        texts, about = compared(a.text, b.text) if a and b else None, None
-        if again and row_a and row:
-            texts = again.compared(row_a, row)
-            if row.verdict.kept or row.verdict.canonical in (row_a.id, row_a.origin):
-                about = row
-        found, reason = why.judged_again(print_a, print_b, settings.config, about)
-        said = [*_crawl_said(again, row_a, row)] if again else []
-    click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
-    click.echo("".join(said), nl=False)
-    alone = "By these two alone " * bool(said)
-    what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
-    click.secho(f"{alone}{what}: {found.reason}", bold=True)
-    told = about.verdict if about and about.verdict.reason is Reason.NEAR_DUPLICATE else found
-    _show_loss(why.loss(told, print_b.words, texts), texts, found, reason)
+        sides = [(of, *_side(one, again, settings)) for of, one in zip("AB", names, strict=True)]
+        for of, shown, *_ in sides:
+            click.secho(f"{of}  {shown}", bold=True)
+        rows = {row: of for of, *_, row in sides if row}
+        if len(rows) == len(names):  # in the order in which they were kept or dropped
+            sides.sort(key=lambda side: side[-1].id if side[-1] else 0)
+        (first, _, kept, a, one), (last, _, page, b, other) = sides
+        found = rule.match(kept, page, settings.config)
+        texts = compared(a.text, b.text) if a and b else None
+        if again and one and other and one != other:
+            found, texts = again.between(one, other), again.compared(one, other)
+            for row, letter in rows.items():
+                click.echo(f"{letter}  {_crawl_said(again, row)}")
+        what = "a copy" if found.is_duplicate else "no copy"
+        click.secho(f"{last} is {what} of {first}: {found.reason}", bold=True)
+        _show_loss(why.loss(found, page.words, texts), texts, found.lost, found.sentence)
     if not found.is_duplicate:
         sys.exit(NO_COPY)
-
-
-def _crawl_said(again: why.Again, *rows: Row | None) -> Iterator[str]:
-    """Yield what the crawl decided of the pages A and B, by their *rows*, None for a file."""
-    named = {again.index.row(row.origin): name for row, name in zip(rows, "AB", strict=True) if row}
-    for row, name in named.items():
-        kept = again.index.row(why.repeated(row) or row.id)
-        said = again.decided(row).replace("a page that was kept", named.get(kept) or _named(kept))
-        yield f"{name}  {said}\n"
 
 
 def _side(
@@ -338,7 +375,8 @@ def _side(
         page = _page_of_file(Path(name), settings)
         return printable_url(name, MAX_URL), fingerprint(page, settings.config), page, None
     rows = _rows_at(again.index, name)
-    row = max(rows, key=lambda one: (one.outcome is not Outcome.FORGOTTEN, one.id))
+    newest = max(rows, key=lambda one: (one.outcome is not Outcome.FORGOTTEN, one.id))
+    row = again.index.row(newest.origin)
     return _named(row), row.sighting.fingerprint, again.page_of(row.id), row
 
 

@@ -21,7 +21,7 @@ from dedup.index.notes import UrlRules, all_noise, put_noise
 from dedup.model.errors import DedupError, counted, printable
 from dedup.reading.noise import told
 from dedup.report.clusters import Report
-from dedup.urls.rule import Proposal, Rule, Rules, add_rules, read_rules
+from dedup.urls.rule import Proposal, Rule, Rules, UrlVisit, add_rules, contradicted, read_rules
 
 _SHOWN_URL = 100
 
@@ -33,6 +33,7 @@ def restore(*, url: str | None, index: str | None, run: int | None, what: str | 
     with options.opened(index) as there, options.working("looking"):
         options.check_run(there, run)
         urls, rows = list[str](), [] if what else _restored(there, url, run)
+        first = {row: there.row(row.origin) for row in rows}  # what is unchanged was a copy then
         if what == "withheld":
             urls = there.runs.never_met(run)
         elif what == "orphans":
@@ -50,7 +51,7 @@ def restore(*, url: str | None, index: str | None, run: int | None, what: str | 
         seen = row.sighting
         name = _address(seen.url) or printable(seen.item_key or seen.title) or none
         canonical = printable(row.verdict.canonical_url or "") or none
-        click.echo(f"{name}  {row.verdict.reason.value} of {canonical}")
+        click.echo(f"{name}  {first[row].verdict.reason.value} of {canonical}")
     kept = f"will be kept by the next crawl that meets {'it' if len(rows) == 1 else 'them'}"
     click.echo(f"{counted(len(rows), 'page')} {kept}", err=True)
 
@@ -61,7 +62,9 @@ def _restored(index: Index, url: str | None, run: int | None) -> list[Row]:
     rows = list({row.sighting.identity: row for row in found}.values())
     if rows or url is None:
         return rows
-    kept = ": it was kept" if any(row.verdict.kept for row in index.history(url)) else ""
+    if not (seen := index.history(url)):
+        raise DedupError(f"{printable(url)} is not in {index.name}")
+    kept = ": it was kept" if any(row.verdict.kept for row in seen) else ""
     there = f"nothing was dropped at {printable(url)} that could be restored in {index.name}"
     raise DedupError(there + kept)
 
@@ -175,6 +178,7 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
                 click.echo(f"{printable(str(file))}: {_name(rule)}")
             return
         merged = _merged(there, found) if found else Counter[Rule]()
+        why_none = "" if every else _why_none(there)
     accepted = set(read_rules(file)) if file.exists() else set()
     for number, one in enumerate(proposed, 1):
         records = counted(merged[one.rule], "page that may be a record", "pages that may be records")
@@ -193,9 +197,22 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
         why = f"{url} does not show the same as {other}: {printable(case.reason)}"
         _show(number, f"{_name(case.rule)}: off", why)
     if not every:
-        click.echo("no rules are proposed")
+        click.echo(f"no rules are proposed{why_none}")
     elif proposed:
         click.echo('to accept one: dedup rules --accept 1; crawls obey DEDUP_RULES = "rules.toml"')
+
+
+def _why_none(index: Index) -> str:
+    """Return why the last crawl has proposed no rules, as far as what its pages show tells it."""
+    runs = [run.id for run in index.runs.all() if run.spider and not run.is_imported]
+    rows = index.rows(runs[-1]) if runs else ()
+    shown = ((row, row.verdict.represents or row.verdict.canonical or row.id) for row in rows)
+    visits = [UrlVisit(row.sighting.url, (page,), ()) for row, page in shown]
+    if not (found := contradicted(visits)):
+        return ": too few pages of the last crawl were at several addresses that are alike" * bool(runs)
+    held, rule, url, other = found
+    against = f"{printable(url, _SHOWN_URL)} and {printable(other, _SHOWN_URL)} show two pages"
+    return f": {_name(rule)} by {counted(held, 'group')} of URLs, but {against}"
 
 
 def _merged(index: Index, rules: Iterable[Rule]) -> Counter[Rule]:

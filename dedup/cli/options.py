@@ -97,6 +97,8 @@ def opened(name: str | None, given: Given = (), *, read_only: bool = False) -> I
     One that cannot be written is opened to read only.
     """
     place = index_place(name, given)
+    if isinstance(place, Path) and place.is_file() and not place.stat().st_size:
+        raise DedupError(f"{place} is an empty file and no index")
     read_only |= isinstance(place, Path) and not can_write(place)
     return open_index(place, create=False, read_only=read_only)
 

@@ -30,8 +30,7 @@ from dedup.rule.match import COMMON_PAGES, Counted, Flags, SiteContext, is_commo
 from dedup.urls.rule import is_one_address
 
 _AT = "p.url_key = ? AND p.url_key != ''"
-_FEW = 2
-_RECENT = 50  # so many rows of one URL tell what a crawl has kept of it
+_FEW, _RECENT = 2, 50  # so many rows of one URL are mostly enough; tell what a crawl has kept of it
 MOST_OF_KEY = 50  # with so many things of one key, a page is compared with the newest and near ones
 _VISITS = 5  # what one of so many last visits showed is no news
 
@@ -243,7 +242,8 @@ class Known(Past):
 
     def _layout(self, before: int, structure: int) -> Sequence[bytes]:
         """Return what `SiteContext.layout` does for this simhash of a *structure*."""
-        alike = "p.listed AND p.scope = ? AND p.structure_simhash = ? AND p.id < ?"
+        there = "p.listed" if before == maxsize else sql.WAS_LISTED
+        alike = f"{there} AND p.scope = ? AND p.structure_simhash = ? AND p.id < ?"
         text = f"SELECT p.traits FROM pages p WHERE {alike} ORDER BY p.id DESC LIMIT {MOST_OF_KEY}"
         found = self.store.fetch(text, (self._scope, signed(structure), before))
         return [pairs_in(traits) for (traits,) in found]

@@ -226,9 +226,9 @@ OF_URL = (
     "p.id IN (SELECT o.id FROM pages o "
     "WHERE o.scope IN (SELECT id FROM scopes) AND o.url_key = ? AND o.url_key != '')"
 )  # in any group
+WAS_LISTED = "p.kept AND p.reason IN ('new', 'updated') AND p.outcome = 'confirmed'"
 LISTED = "p.scope = :scope AND p.listed"
-OF_TITLE = "substr(p.traits, 9, 4)"
-"""What `title_in` returns for the traits of a row."""
+OF_TITLE = "substr(p.traits, 9, 4)"  # what `title_in` returns for the traits of a row
 AMONG = "IN (SELECT value FROM json_each(?))"  # a list of numbers, as Python writes it, is JSON
 
 

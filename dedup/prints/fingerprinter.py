@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -390,6 +392,16 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
         # Only who drops what is unchanged asks whether sentences differ.
         sentences=sentences_digest(page.text) if config.unchanged == "drop" else b"",
     )
+
+
+def pairs_of(text: str) -> Iterator[tuple[str, set[int]]]:
+    """Yield each two or three neighbouring words of *text*, with the pairs that they are."""
+    for line in text.split("\n"):
+        words = tokens(line)
+        for size, at in product((1, 2, 3), range(len(words))):
+            if at + size <= len(words) and size > (len(words) > 1):
+                said = " ".join(words[at : at + size])
+                yield said, {*sampled(pairs_in(fingerprint(Page.from_text(said)).traits)).tolist()}
 
 
 def sample_of(text: str) -> bytes:

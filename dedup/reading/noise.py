@@ -14,7 +14,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import islice, takewhile, zip_longest
+from itertools import chain, islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from dedup.model.errors import ConfigError, counted
@@ -218,7 +218,7 @@ def _example(gaps: Sequence[Gap], found: Mapping[Gap, Evidence]) -> str:
     for begin, end in sorted({span for gap in here for span in gap.spans(line)}):
         if begin < end > last:
             said += f"{line[last:begin]}[" if not said or last < begin else ""
-            said, last = f"{said.removesuffix(']')}{line[max(last, begin):end]}]", end
+            said, last = f"{said.removesuffix(']')}{line[max(last, begin) : end]}]", end
     said = (said + line[last:]) or gaps[0].shown()
     if heading := next((gap.heading for gap in here if gap.heading and last), ""):
         said = f"{heading}: {said}"
@@ -825,11 +825,20 @@ class MarkedPlaces:
         masked, _ = ignored.masked(whole)
         if len(masked.text) < (1 - _MOST_SHARE) * len(page.text):
             masked = whole
-        if out := apart.leave_out(lines_of(whole)).out:
-            told = sorted(  # each layout has its path
-                (names[gap], gap._replace(place=""), here if gap.is_line else [*map(gap.said, here)])
-                for gap, here in out.items()
-            )
+        if told := self._told(names, apart, whole):
             variant = f"{MARKED}{page.variant}{MARKED}{digest(json.dumps(told).encode()).hex()}"
             masked = replace(masked, variant=variant)
         return replace(masked, places=masked.places if page.places else ())
+
+    def said(self, page: Page, host: str) -> set[str]:
+        """Return what stands in the marked places of *page*, of *host*, that tell pages apart."""
+        names, apart, _ = self._hosts.get(host, ({}, Gaps(()), None))
+        found = chain.from_iterable(here for *_, here in self._told(names, apart, placed(page)))
+        return {one if isinstance(one, str) else " ".join(chain.from_iterable(one)) for one in found}
+
+    @staticmethod
+    def _told(names: Mapping[Gap, str], apart: Gaps, page: Page) -> list[tuple[str, Gap, list[Any]]]:
+        return sorted(  # each layout has its path
+            (names[gap], gap._replace(place=""), here if gap.is_line else [*map(gap.said, here)])
+            for gap, here in apart.leave_out(lines_of(page)).out.items()
+        )

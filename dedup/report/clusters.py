@@ -14,7 +14,7 @@ from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.report.explanation import EXACT, NEAR, UNCHANGED, WOULD_DROP, Again, kinds, loss
+from dedup.report.explanation import EXACT, NEAR, TAKEN_BACK, UNCHANGED, WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
@@ -152,7 +152,7 @@ class Report:
 
     def told_fate(self, row: Row) -> str:
         """Return what became of the page of *row* and in which run, for people."""
-        state = "" if row.outcome == "confirmed" else f", {row.outcome}"
+        state = "" if row.outcome == "confirmed" else f", {row.outcome}".replace(*TAKEN_BACK)
         fate = self.again.fate(row).replace("would_drop", WOULD_DROP)
         return f"{fate} in run {row.sighting.run}{state}"
 

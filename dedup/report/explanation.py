@@ -2,95 +2,55 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
-from itertools import chain
+from collections.abc import Iterable, Mapping
 
-from dedup.index import Index, Row, Run
-from dedup.index.notes import all_noise
+from dedup.index import Row
 from dedup.model.errors import counted, printable
-from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import FATES, Match, Reason, Verdict
-from dedup.prints.fingerprinter import DedupConfig, fingerprint
-from dedup.reading.fields import held
-from dedup.reading.noise import Gaps, Line, MarkedPlaces, left_out_of, places_shown
-from dedup.reading.page import Page, UnreadablePage
+from dedup.model.verdict import Match, Reason, Verdict
+from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs, pairs_of, sampled
+from dedup.replay import Replay, repeated
 from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
-from dedup.rule.decide import STRANGER
+from dedup.rule.decide import SAID, STRANGER
 
-# What the crawl decided is on record; what the rule says today of two pages alone may differ.
-_OTHERWISE = "Its crawl decided otherwise: it knew their site, and not all that is left out today."
+_MOST_NAMED = 3  # words, or pairs of them
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
-WOULD_DROP = "let through"
+WOULD_DROP, TAKEN_BACK = "let through", ("restored", "taken back")  # it may not be by somebody
 # Why a crawl kept or dropped a page, by what was found of it or else by the reason.
 _DECIDED: dict[str, str] = {
     Reason.NEW: "of the pages kept by then the crawl found none like it",
-    Reason.UPDATED: "in the last run this URL had another text",
+    Reason.UPDATED: "when it was last met before, this URL had another text",
     Reason.NOT_JUDGED: "there was nothing in it to judge",
     Reason.EXACT_DUPLICATE: "all its bytes are those of a page that was kept",
     Reason.NEAR_DUPLICATE: "its text is nearly that of a page that was kept",
     rule.ELSEWHERE: "it is like a page that was kept, and its other words stand on others",
     rule.VIEW: "it shows in another frame what a page that was kept does",
+    SAID: "the file of marks says that it is a copy of a page that was kept",
     STRANGER: "the file of marks says that the two are different",
+    rule.NOT_ALIKE: "they are too little alike",
+    rule.LOST: "too many of its words are not there",
+    rule.MUCH: "much of what it alone says is not there",
+    rule.SERIES: "they are parts of a series",
+    rule.NEW_PAIRS: "some of its neighbouring words tell it from that page",
+    rule.NO_CANDIDATE: "their fingerprints are too far apart",
+    "other_title": "it has only a title, and another one",
+    "other_record": "they name different records by their ids",
+    "other_place": "a place that is marked tells them apart",
+    "other_variant": "they are for different languages or regions",
     Verdict.RESTORED: "that it had been dropped was taken back, by `dedup restore` or to be safe: no "
     "second request confirmed that what had been left out of it changes at each load",
 }
+# The finding of a copy, or else it was dropped as it is still what was a copy at its last visit.
+_OF_COPIES = (*rule.OUTRIGHT, rule.FEW, rule.OWN, *rule.BY_SITE, SAID)
+_STILL = "it differs from its last visit, when it was a copy, by no more than a copy may"
+_UNKNOWN = "what is left out of it by now was not yet known to change at each load"
 KINDS = NEAR, EXACT, UNCHANGED = "near copy", "exact copy", "unchanged"  # what copies are in a run
 ESTIMATED = "(By runs of four words: a changed word may count as four.)"
 
 
-class Again:
-    """Reads and judges the pages of *index* once more, by today's *config*.
-
-    Without what is known by now to change at each load, but by what was known of their site then.
-    """
-
-    def __init__(self, index: Index, config: DedupConfig) -> None:
-        self.index, self.config = index, config
-        self.noise, self._marked = all_noise(index.store), MarkedPlaces(config.exceptions)
-        acting = ((one[:2], [gap for gap, it in one.gaps.items() if it.acts(gap)]) for one in self.noise)
-        self._gaps = {site: Gaps(gaps) for site, gaps in acting if gaps}
-        self.hosts = {host for _, host in self._gaps}  # where something is known to change at each load
-
-    @cached_property
-    def runs(self) -> dict[int, Run]:
-        """The runs of the index, by their numbers."""
-        return {run.id: run for run in self.index.runs.all()}
-
-    def action(self, row: Row) -> str:
-        """Return what its run did with duplicates (see `dedup.index.Run`)."""
-        run = self.runs.get(row.sighting.run)
-        return run.action if run else "drop"
-
-    def fate(self, row: Row) -> str:
-        """Return what became of the page of *row*: `kept`, `dropped`, `marked` or `would_drop`."""
-        return "kept" if row.verdict.kept else FATES.get(self.action(row), "dropped")
-
-    def page_of(self, number: int, *, is_whole: bool = False) -> Page | None:
-        """Return the stored page of a row, or of that where it was the same; None for none to read.
-
-        Unless it *is_whole*, what is known by now to change at each load is left out, and marks on
-        places are obeyed, as when pages are judged.
-        """
-        row = self.index.row(number)
-        try:
-            page = self.index.page_of(row) or self.index.page_of(self.index.row(row.origin))
-        except UnreadablePage:
-            return None
-        if page is None or is_whole:
-            return page
-        scope, host = row.sighting.scope, row.sighting.host
-        gaps = self._gaps.get((scope, host)) or self._gaps.get(("", host))
-        return self._marked.obeyed(gaps.masked(page)[0] if gaps else page)
-
-    def print_of(self, row: Row) -> Fingerprint:
-        """Return the fingerprint of the page of *row*, made anew where its text is stored."""
-        page = self.page_of(row.id) if row.sighting.host in self.hosts else None
-        return fingerprint(page, self.config) if page else row.sighting.fingerprint
+class Again(Replay):
+    """Tells why the pages of an index were kept or dropped, by what is judged once more."""
 
     def compared(self, kept: Row, row: Row) -> Compared | None:
         """Return the texts of the pages of two rows compared, None where one is not stored."""
@@ -98,34 +58,12 @@ class Again:
         texts = [page.text for page in pages if page]
         return compared(*texts) if len(texts) == len(pages) else None
 
-    def beside(self, row: Row) -> Callable[[Row], Match]:
-        """Return what judges the page of *row* beside that of another row, which was kept before."""
-        page = replace(self.print_of(row), left_out=row.sighting.host in self.hosts)
-        site = self.index.ledger.known(row.sighting, self.config).site(row.id)
-
-        def judged(kept: Row) -> Match:
-            with self.index.store.transaction(writing=False):
-                beside = site.beside(kept.sighting.host)
-                return rule.match(self.print_of(kept), page, self.config, beside)
-
-        return judged
-
-    def left_out(self, host: str, lines: Sequence[Line]) -> list[str]:
-        """Return what is left out of the *lines* of a page of *host*, with examples."""
-        known = dict(chain(*(site.gaps.items() for site in self.noise if site.host == host)))
-        return places_shown(left_out_of(lines, known))
-
-    def others(self, own: Row, found: Iterable[Row]) -> list[Row]:
-        """Return those *found* that its *own* row is compared with: none of its versions."""
-        group, name = own.sighting.group, own.sighting.identity
-        return [row for row in found if row.sighting.group == group and row.sighting.identity != name]
-
-    def decided(self, row: Row) -> str:
-        """Return what the crawl decided about *row*, and why."""
+    def decided(self, row: Row, *, at_length: bool = False) -> str:
+        """Return what the crawl decided about *row*, and why; *at_length* with what the rule said."""
         verdict, fate = row.verdict, self.fate(row).replace("would_drop", WOULD_DROP)
-        is_update = verdict.reason is Reason.UPDATED and verdict.previous is not None
+        is_update = self.updates(row) is not None
         if verdict.nearest is not None and repeated(row) is None and not is_update:
-            return self._kept_beside(row, self.index.row(verdict.nearest))
+            return self._kept_beside(row, self.index.row(verdict.nearest), at_length=at_length)
         # That of an update is of the page that it was compared with.
         found = "" if is_update and not verdict.is_restored else verdict.finding
         why = _DECIDED.get(found) or _DECIDED.get(verdict.reason)
@@ -135,34 +73,108 @@ class Again:
             run = self.index.row(row.origin).sighting.run
             then = "a copy, too" if verdict.repeats_another else "kept"
             why = f"its text is that of run {run}, when it was {then}"
+        elif _still_repeats(verdict):
+            why = _STILL
         return f"It was {fate}: {why}."
 
-    def _kept_beside(self, row: Row, nearest: Row) -> str:
+    def _kept_beside(self, row: Row, nearest: Row, *, at_length: bool) -> str:
         """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
-        finding, kept = row.verdict.finding, nearest.sighting
-        why, now = _DECIDED.get(finding), self.beside(row)(nearest)
-        if not why and now.is_duplicate:
-            why = "settings were others, or it was not known then what of them changes at each load"
-        told = f": {why}." if why else f". {now.sentence}"
-        return f"It was kept beside {printable(kept.url) or 'an item without URL'}{told}"
+        finding, why = row.verdict.finding, _DECIDED.get(row.verdict.finding, "")
+        if at_length and finding != STRANGER and (found := self.replayed(row, nearest)):
+            why = inside(self._at_length(found, row, nearest))
+        return f"It was kept beside {printable(nearest.sighting.url) or 'an item without URL'}: {why}."
+
+    def _at_length(self, found: Match, row: Row, kept: Row) -> str:
+        """Return what was *found* of the page of *row* beside that *kept*, with words of both."""
+        pairs = self.named_pairs(row, kept) if found.finding == rule.NEW_PAIRS else ""
+        marked = self.marked_values(row, kept) if found.finding == "other_place" else ""
+        return f"{found.sentence.removesuffix('.')}{pairs or marked}"
+
+    def named_pairs(self, row: Row, kept: Row) -> str:
+        """Return some pairs of words of *row* that no page kept has, or only not that *kept*."""
+        page, there = self.page_of(row.id), self.print_of(kept)
+        if page is None:
+            return ""
+        others = other_pairs(there.traits, fingerprint(page, self.config).traits)
+        new = sampled(others)[self.site(row).unknown(others)].tolist() or sampled(others).tolist()
+        left, names = set(new), list[str]()
+        for said, pairs in pairs_of(page.text):
+            names += [f"“{said}”"] * bool(pairs & left)
+            left -= pairs
+        shown = printable(", ".join(names[:_MOST_NAMED]))
+        return f": {shown}{' and more' * (len(names) > _MOST_NAMED or bool(left))}" * bool(names)
+
+    def marked_values(self, row: Row, kept: Row) -> str:
+        """Return what only *row* says in places that are marked, and what only that *kept* does."""
+        found = [
+            self.marked.said(page, row.sighting.host) if page else set()
+            for page in (self.page_of(one.id, is_whole=True) for one in (row, kept))
+        ]
+        here, there = (", ".join(f"“{one}”" for one in sorted(a - b)) for a, b in (found, found[::-1]))
+        return f": {printable(here or 'nothing')} here, {printable(there or 'nothing')} there" * any(
+            found
+        )
+
+    def told_rule(self, row: Row, kept: Row) -> str:
+        """Return what the rule said of the page of *row*, which repeats *kept*.
+
+        And what it would say today, if settings or marks are others.
+        """
+        verdict, now = row.verdict, self.beside(row)(kept)
+        found = None if _still_repeats(verdict) else self.replayed(row, kept)
+        lost = rule.loses(verdict.lost, row.sighting.fingerprint.words).capitalize()
+        noted = f"{lost} would be lost{rule.elsewhere(verdict.lost, verdict.nowhere)}."
+        said = found.sentence if found else noted
+        if now.is_duplicate:
+            return said
+        usual = Again(self.index, DedupConfig(exceptions=self.config.exceptions))
+        by = "marks" if now.finding == "other_place" else "settings"
+        if by == "settings" and not usual.beside(row)(kept).is_duplicate:
+            return said
+        return f"{said} By the {by} of today it would be kept: {inside(now.sentence)}."
+
+    def between(self, one: Row, other: Row) -> Match:
+        """Return how the page of the *other* row, met later, stands to that of *one* by its crawl."""
+        now = self.beside(other)(one)
+        if repeated(other) == one.id:
+            noted = other.verdict
+            reason = Reason.NEAR_DUPLICATE if noted.represents else noted.reason
+            told = self.told_rule(other, one)
+            return now._replace(reason=reason, lost=noted.lost, missing=noted.missing, sentence=told)
+        if not other.verdict.kept:  # for another page
+            return now
+        if found := self.replayed(other, one):
+            return found._replace(sentence=f"{self._at_length(found, other, one)}.")
+        return now._replace(sentence=f"{now.sentence} {self.kept_all_the_same(other, one)}.")
+
+    def differing_words(self, before: Row, row: Row) -> tuple[str, list[str]] | None:
+        """Return in what alone two pages differ, and some of its words; None where they do in more."""
+        both = [self.compared(before, row), self.compared(row, before)]
+        if not all(texts and texts.told == "nothing" for texts in both):
+            return None
+        pages = [self.page_of(one.id, is_whole=True) for one in (before, row)]
+        old, new = (page.text if page else "" for page in pages)
+        sides = (compared(new, old).lost_parts, "{{-{}-}}"), (compared(old, new).lost_parts, "{{+{}+}}")
+        words = [shown.format(part) for parts, shown in sides for part in parts[:_MOST_NAMED]]
+        return ("what is left out by now" if words else "the order of words"), words
+
+    def kept_all_the_same(self, row: Row, kept: Row) -> str:
+        """Return why the page of *row* was kept, though today it would be a copy of that *kept*."""
+        because = "it was wanted back" if row.verdict.is_restored else "its URL had shown another text"
+        if not row.verdict.is_restored and row.verdict.reason is not Reason.UPDATED:
+            is_learned = row.sighting.host in self.hosts and self.replayed(row, kept)
+            because = _UNKNOWN if is_learned else "less was known of its site, or settings were others"
+        return f"It was kept, as {because}"
 
 
-def repeated(row: Row) -> int | None:
-    """Return the number of the other page that *row* repeats, None if it repeats none."""
-    return row.verdict.represents if row.is_own else row.verdict.canonical
+def inside(sentence: str) -> str:
+    """Return *sentence* as a part of another one."""
+    return sentence[:1].lower() + sentence[1:].removesuffix(".")
 
 
-def judged_again(
-    canonical: Fingerprint, page: Fingerprint, config: DedupConfig, row: Row | None = None
-) -> tuple[Match, str]:
-    """Return how *page* stands to *canonical* by today's rule and the two alone, and why.
-
-    *row* is that of *page* where it was kept, or dropped for *canonical*.
-    """
-    found = rule.match(canonical, page, config)
-    end = "So it is a copy." if found.is_duplicate else "So it is no copy."
-    is_other = row and found.is_duplicate is (row.verdict.kept and not row.verdict.represents)
-    return found, f"{found.sentence} {end}{f' {_OTHERWISE}' * bool(is_other)}"
+def _still_repeats(verdict: Verdict) -> bool:
+    """Return whether a page was dropped as its last visit was."""
+    return verdict.reason is Reason.NEAR_DUPLICATE and verdict.finding not in ("", *_OF_COPIES)
 
 
 def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:
@@ -178,17 +190,6 @@ def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> s
     # How many of a few words stand elsewhere is too rough an estimate.
     is_few = counted and texts and texts.lost <= rule.FEW_WORDS
     return told if is_few else told + rule.elsewhere(found.lost, nowhere)
-
-
-def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:
-    """Return the fields that were not judged and differ: name, value, value of the page *kept*.
-
-    What is the title of a page was judged with it.
-    """
-    ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
-    titles = tuple(held(one.sighting.title) for one in (row, kept))
-    found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
-    return [(name, str(a), str(b)) for name, a, b in found if a != b and (str(a), str(b)) != titles]
 
 
 def told_fields(fields: Iterable[tuple[str, str, str]]) -> str:

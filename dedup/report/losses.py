@@ -20,6 +20,7 @@ from dedup.reading import noise
 from dedup.reading.noise import Gap, Line
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
+from dedup.replay import differing
 from dedup.report.diff import (
     ADDRESS,
     BOTH,
@@ -33,7 +34,7 @@ from dedup.report.diff import (
     pieces_of,
     side,
 )
-from dedup.report.explanation import Again, differing, told_fields, told_value
+from dedup.report.explanation import Again, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared

@@ -13,8 +13,9 @@ from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.model.verdict import FATES
 from dedup.reading.markup import Excess
+from dedup.replay import differing
 from dedup.report.diff import BOTH, COPY, KEPT, shortened
-from dedup.report.explanation import EXACT, NEAR, UNCHANGED, differing, kinds, told_fields
+from dedup.report.explanation import EXACT, NEAR, UNCHANGED, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report

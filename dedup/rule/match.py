@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.model.errors import counted
 from dedup.model.fingerprint import BINS, NAMED, Fingerprint
 from dedup.model.hashes import simhash_distance
 from dedup.model.verdict import Canonical, Match, Reason
@@ -166,8 +167,8 @@ def match(
         return found
     content, structure = ("-" if one is None else one for one in distances(kept, page))
     sentence = (
-        f"{found.sentence} But the page is no candidate: content differs in {content} bits, at most "
-        f"{config.max_distance} are allowed, structure in {structure}, at most {STRUCTURE_MAX_DISTANCE}."
+        f"The page is no candidate: content differs in {content} bits, at most {config.max_distance} "
+        f"are allowed, structure in {structure}, at most {STRUCTURE_MAX_DISTANCE}."
     )
     return found._replace(reason=Reason.NEW, finding=NO_CANDIDATE, sentence=sentence)
 
@@ -273,14 +274,20 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
     if found.finding == NOT_ALIKE and _is_view(kept, page, config, site):
         found = _viewed(found, kept, page, site)
     if found.is_duplicate and (new := _new_pairs(kept, page, site, found)):
-        sentence = f"{found.sentence} Pairs of its words that tell it from the page kept: {new}."
+        told = counted(
+            new, "pair of its neighbouring words tells", "pairs of its neighbouring words tell"
+        )
+        sentence = f"{told} it from the page kept."
         found = found._replace(reason=Reason.NEW, finding=NEW_PAIRS, sentence=sentence)
     if not found.is_duplicate and _is_relaid(
         kept, page, config, site, lambda: _beyond_layout(page, site)
     ):
-        sentence = "The page kept says all that this one does beside what its whole layout says."
-        found = found._replace(sentence=sentence, missing=round(missing_words(kept, page, site) or 0))
-        found = _told(found, page, VIEW, "as all pages of its layout say it")
+        found = found._replace(
+            reason=Reason.NEAR_DUPLICATE,
+            finding=VIEW,
+            missing=round(missing_words(kept, page, site) or 0),
+            sentence=f"All pages of its layout say what would be lost, {loses(found.lost, page.words)}.",
+        )
     return found
 
 
@@ -291,10 +298,11 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     # What is below the bound is rounded down, so that it is not shown as the bound.
     share = alike if alike >= MIN_SIMILARITY else int(100 * alike) / 100
     asked = f"at least {MIN_SIMILARITY:g} is asked for"
-    sentence = f"The pages share {share:.2f} of their shingles, {asked}."
+    sentence = f"The pages share {share:.2f} of their runs of four words, {asked}."
     found = Match(Reason.NEW, NOT_ALIKE, sentence, alike, *distances(kept, page), lost=told)
     if alike < MIN_SIMILARITY:
         return found
+    found = found._replace(sentence="")  # of bounds, only that which decides is told
     if lost > allowed:
         finding, why = LOST, f"at most {allowed:.0f} are allowed"
     elif told > not_much(page, site) and not _adds_known(kept, page, site):
@@ -303,7 +311,7 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     elif told <= FEW_WORDS:
         return _told(found, page, FEW, f"{min(FEW_WORDS, allowed):.0f} are allowed")
     elif has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
-        return _told(found, page, OWN, f"at most {allowed:.0f} are allowed")
+        return _told(found, page, OWN, f"at most {allowed:.0f} are allowed where there is no series")
     else:
         finding, why = SERIES, f"what they share is on {others:.0f} pages, as in a series"
     found = found._replace(finding=finding)
@@ -377,7 +385,7 @@ def _elsewhere(  # noqa: PLR0917
         found = found._replace(missing=round(missing))
         # Under a title of its own, the words that only it has may be a text of its own, however few.
         if not _stands_elsewhere(kept, page, site, bound if has_same_title(kept, page) else 0):
-            why += f"; about {missing:.0f} stand on no page kept"
+            why += f"; about {min(missing, found.lost or missing):.0f} stand on no page kept"
         elif _is_titled_as_another(kept, page, site):
             why += "; they stand on other pages kept, but one of these has its title: it is no list"
         elif lost_sampled >= LEAST_SAMPLED:  # or what is lost is not in the sample
@@ -687,7 +695,7 @@ def words_a_token(page: Fingerprint) -> float:
 
 def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
     lost = loses(found.lost, page.words).capitalize()
-    sentence = f"{found.sentence} {lost} would be lost; {why}."
+    sentence = f"{found.sentence} {lost} would be lost; {why}.".lstrip()
     reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, *BY_SITE} else Reason.NEW
     return found._replace(reason=reason, finding=finding, sentence=sentence)
 

@@ -451,8 +451,31 @@ def propose(visits: Sequence[UrlVisit]) -> list[Proposal]:
     return proposed
 
 
+def contradicted(visits: Sequence[UrlVisit]) -> tuple[int, Rule, str, str] | None:
+    """Return what comes nearest to a rule that *visits* do not speak for, None where nothing does.
+
+    Before it stands in how many groups of URLs it held, after it two URLs of a page each against it.
+    """
+    best: tuple[int, Rule, str, str] | None = None
+    for host, ignore, groups in _grouped(visits):
+        of = [members for members in groups.values() if len(members) > 1]
+        apart = [
+            (one.url, other.url) for one, *others in of for other in others if other.shows != one.shows
+        ]
+        held = sum(len({visit.shows for visit in members}) == 1 for members in of)
+        if apart and held >= GROUPS and (best is None or held > best[0]):
+            best = held, Rule(host, ignore), *apart[0]
+    return best
+
+
 def _agreed(visits: Sequence[UrlVisit]) -> Iterator[Proposal]:
     """Yield the rules that the pages of all URLs agree to, the widest of each."""
+    for host, ignore, groups in _grouped(visits):
+        yield from _widest(partial(Rule, host, ignore), groups)
+
+
+def _grouped(visits: Sequence[UrlVisit]) -> Iterator[tuple[str, str, dict[Parts, list[UrlVisit]]]]:
+    """Yield each host, what may not matter there, and the visits of URLs that are one without it."""
     pages: dict[Parts, UrlVisit] = {}
     groups: dict[tuple[str, str], dict[Parts, list[UrlVisit]]] = {}
     for visit in visits:
@@ -466,7 +489,7 @@ def _agreed(visits: Sequence[UrlVisit]) -> Iterator[Proposal]:
         if not is_version(ignore):
             for key in of.keys() & pages.keys():
                 of[key].insert(0, pages[key])
-            yield from _widest(partial(Rule, host, ignore), of)
+            yield host, ignore, of
 
 
 def _widest(rule: Callable[[str], Rule], groups: dict[Parts, list[UrlVisit]]) -> Iterator[Proposal]:

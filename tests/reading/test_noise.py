@@ -14,7 +14,16 @@ from dedup import Page
 from dedup.model.marks import Exceptions, Said
 from dedup.prints.fingerprinter import sentences_digest
 from dedup.reading import noise
-from dedup.reading.noise import Evidence, Gap, Gaps, Noise, SiteLists, left_out_of, lines_of, places_shown
+from dedup.reading.noise import (
+    Evidence,
+    Gap,
+    Gaps,
+    Noise,
+    SiteLists,
+    left_out_of,
+    lines_of,
+    places_shown,
+)
 from tests.support.pages import text
 
 FRAME = "<h1>The site</h1><p>Words that stand on each of its pages, so many that it is a text.</p>"
@@ -293,14 +302,19 @@ def test_in_brackets_are_the_words_that_are_left_out(seed: int) -> None:
     """Of a place where others stand that stay, as the cells of a table."""
     made = Random(seed)
     parts = ["{1} guests, {2} members", "Seen {1} times", "by {0}, {2}", "{1}", "The board", "The site"]
-    said = "".join(made.choice(("<p>{}</p>", "<h4>{}</h4>")).format(made.choice(parts)) for _ in range(9))
+    said = "".join(
+        made.choice(("<p>{}</p>", "<h4>{}</h4>")).format(made.choice(parts)) for _ in range(9)
+    )
     said = f"<p>Seen {{1}} times</p>{said}"
 
     def answer() -> str:
-        return said.format(made.choice(("ann", "bob", "cat")), made.randint(10, 99), made.randint(10, 99))
+        return said.format(
+            made.choice(("ann", "bob", "cat")), made.randint(10, 99), made.randint(10, 99)
+        )
 
     pairs = [(answer(), answer()) for _ in range(6)]
-    noise, whole = learned(*zip(*pairs, strict=True)), page(pairs[0][0])
+    noise = learned([one for one, _ in pairs], [other for _, other in pairs])
+    whole = page(pairs[0][0])
     rest = noise.gaps.masked(whole)[0].text.split("\n")
     told = "\n".join(places_shown(left_out_of(lines_of(whole), noise.evidence)))
     examples = re.findall("“(?:The board: )?(.*)”", told)

@@ -136,7 +136,13 @@ NOWHERE = "; about {} stand on no page kept."
         (FRAME, RECORD, IN_FRAME, match.MUCH, MUCH),
         (f"{FRAME} {ARTICLE}", f"{RECORD} {ARTICLE}", IN_FRAME, match.FEW, "15 are allowed"),
         # More words are one under a common frame.
-        (f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}", NO_SITE, match.OWN, "at most 40 are allowed."),
+        (
+            f"{FRAME} {text(4, 30)}",
+            f"{FRAME} {OWN}",
+            NO_SITE,
+            match.OWN,
+            "at most 40 are allowed where there is no series.",
+        ),
         (f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}", IN_FRAME, match.MUCH, NOWHERE),
         # Many are lost nowhere if they stand on other pages.
         (FRAME, f"{FRAME} {ELSE}", NO_SITE, match.LOST, "nothing is known here of its site"),
@@ -153,7 +159,8 @@ def test_what_becomes_of_words(kept: str, page: str, site: SiteContext, finding:
     assert (found.finding, found.is_duplicate) == (finding, is_copy)
     assert found.lost == pytest.approx(exactly_lost(kept, page), abs=6)
     assert (found.missing is not None) is (site.is_known and finding not in {match.FEW, match.OWN})
-    assert said.format(found.missing) in found.sentence
+    told = said.format(min(found.missing or 0, found.lost or 0))
+    assert told in found.sentence, "no more than are lost"
 
 
 def test_what_is_not_sampled_is_not_known_to_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +230,8 @@ def test_a_check_tells_how_many_new_pairs_there_are() -> None:
     for site, passes in ((NO_SITE, True), (Known(pages=0), False), (Known(pages=1), False)):
         found = check(kept, page, CONFIG, site)
         assert found.is_duplicate is passes
-        assert found.sentence.endswith(" that tell it from the page kept: 2.") != passes
+        told = "2 pairs of its neighbouring words tell it from the page kept."
+        assert (found.sentence == told) is not passes
 
 
 @pytest.mark.parametrize("title", ["Sea", "{0} lantern"])  # of which the line is the heading
