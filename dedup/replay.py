@@ -11,15 +11,18 @@ from itertools import chain, product
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
+from dedup.model.errors import printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import FATES, Match, Reason
-from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
+from dedup.prints import fingerprinter as prints
+from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs, sampled
 from dedup.reading.fields import held
 from dedup.reading.noise import Gaps, Line, MarkedPlaces, left_out_of, places_shown
 from dedup.reading.page import Page, UnreadablePage
 from dedup.rule import match as rule
 from dedup.rule.match import SiteContext
 
+MOST_NAMED = 3  # words, or pairs of them
 _FAR = 24  # bits: what differs in more is near by chance
 _TITLED = "p.listed AND p.title = ? AND p.title != ''"
 # What a view for print has behind the address of its page.
@@ -138,6 +141,20 @@ class Replay:
         """Return what is left out of the *lines* of a page of *host*, with examples."""
         known = dict(chain(*(site.gaps.items() for site in self.noise if site.host == host)))
         return places_shown(left_out_of(lines, known))
+
+    def named_pairs(self, row: Row, kept: Row, count: int) -> str:
+        """Return some of the *count* pairs of words that tell the page of *row* from that *kept*."""
+        if (page := self.page_of(row.id)) is None:
+            return ""
+        others = other_pairs(self.print_of(kept).traits, fingerprint(page, self.config).traits)
+        new, parts = sampled(others)[self.site(row).unknown(others)], prints.words_and_numbers(others)
+        sets = [{*one.tolist()} for one in (new, *map(sampled, parts), sampled(others))]
+        left, names = next((one for one in sets if len(one) == count), sets[-1]), list[str]()
+        for said, pairs in prints.pairs_of(page.text):
+            names += [f"“{said}”"] * bool(pairs & left)
+            left -= pairs
+        shown = printable(", ".join(names[: min(count, MOST_NAMED)]))
+        return f": {shown}{' and more' * (count > MOST_NAMED)}" * bool(names)
 
     def near(self, page: Fingerprint, own: Row | None) -> list[tuple[bool, Row]]:
         """Return pages kept near *page*, or with the title or an address like that of its *own* row.

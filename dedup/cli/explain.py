@@ -300,7 +300,7 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None, near: Seque
         said = f"{'a copy' if one.how.is_duplicate else 'no copy'}: {one.how.sentence}"
         if own and one.how.is_duplicate and one.row.id < own.id and one != _told_by(own, near):
             said += f" {again.kept_all_the_same(own, one.row)}."
-        elif own and not one.how.is_duplicate and one.row.id == own.verdict.nearest:
+        elif own and one.row.id == own.verdict.nearest and not again.updates(own):
             said = "no copy, as is said above"
         elif own and one.how.finding == "other_place":
             said = f"{said.removesuffix('.')}{again.marked_values(own, one.row)}."

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from dedup.index import Row
 from dedup.model.errors import counted, printable
 from dedup.model.verdict import Match, Reason, Verdict
-from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs, pairs_of, sampled
-from dedup.replay import Replay, repeated
+from dedup.prints.fingerprinter import (
+    DedupConfig,
+)
+from dedup.replay import MOST_NAMED, Replay, repeated
 from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
 from dedup.rule.decide import SAID, STRANGER
 
-_MOST_NAMED = 3  # words, or pairs of them
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 WOULD_DROP, TAKEN_BACK = "let through", ("restored", "taken back")  # it may not be by somebody
 # Why a crawl kept or dropped a page, by what was found of it or else by the reason.
@@ -86,23 +87,11 @@ class Again(Replay):
 
     def _at_length(self, found: Match, row: Row, kept: Row) -> str:
         """Return what was *found* of the page of *row* beside that *kept*, with words of both."""
-        pairs = self.named_pairs(row, kept) if found.finding == rule.NEW_PAIRS else ""
+        pairs = ""
+        if found.finding == rule.NEW_PAIRS:
+            pairs = self.named_pairs(row, kept, int(found.sentence.split()[0].replace(",", "")))
         marked = self.marked_values(row, kept) if found.finding == "other_place" else ""
         return f"{found.sentence.removesuffix('.')}{pairs or marked}"
-
-    def named_pairs(self, row: Row, kept: Row) -> str:
-        """Return some pairs of words of *row* that no page kept has, or only not that *kept*."""
-        page, there = self.page_of(row.id), self.print_of(kept)
-        if page is None:
-            return ""
-        others = other_pairs(there.traits, fingerprint(page, self.config).traits)
-        new = sampled(others)[self.site(row).unknown(others)].tolist() or sampled(others).tolist()
-        left, names = set(new), list[str]()
-        for said, pairs in pairs_of(page.text):
-            names += [f"“{said}”"] * bool(pairs & left)
-            left -= pairs
-        shown = printable(", ".join(names[:_MOST_NAMED]))
-        return f": {shown}{' and more' * (len(names) > _MOST_NAMED or bool(left))}" * bool(names)
 
     def marked_values(self, row: Row, kept: Row) -> str:
         """Return what only *row* says in places that are marked, and what only that *kept* does."""
@@ -155,7 +144,7 @@ class Again(Replay):
         pages = [self.page_of(one.id, is_whole=True) for one in (before, row)]
         old, new = (page.text if page else "" for page in pages)
         sides = (compared(new, old).lost_parts, "{{-{}-}}"), (compared(old, new).lost_parts, "{{+{}+}}")
-        words = [shown.format(part) for parts, shown in sides for part in parts[:_MOST_NAMED]]
+        words = [shown.format(part) for parts, shown in sides for part in parts[:MOST_NAMED]]
         return ("what is left out by now" if words else "the order of words"), words
 
     def kept_all_the_same(self, row: Row, kept: Row) -> str:

@@ -72,7 +72,7 @@ def test_what_lies_here_comes_first(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["restore", "http://a.example/1"], "nothing was dropped at http://a.example/1"),
+        (["restore", "http://a.example/1"], "http://a.example/1 is not in"),
         (["restore", "http://a.example/0"], ": it was kept"),
         (["forget", "http://a.example/1"], "nothing was seen at http://a.example/1"),
         (["report", "--domain", "a.exampel"], "there is no page of a.exampel in"),
