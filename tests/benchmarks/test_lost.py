@@ -38,8 +38,7 @@ def test_who_keeps_all_loses_nothing_who_drops_all_each_content(asked: list[tupl
 
 
 def test_the_command_prints_a_row_for_each_rule_and_lists_what_is_kept(tmp_path: Path) -> None:
-    htmls = [page_of(n % 3, views=n) for n in range(6)]
-    url = "http://a.example/{}"
+    htmls, url = [page_of(n % 3, views=n) for n in range(6)], "http://a.example/{}"
     pages = [Crawled(url.format(n), one, *keys_of(one, CONTENT)) for n, one in enumerate(htmls)]
     # Somebody calls the whole page one content: a copy that no rule finds.
     pages.append(Crawled("http://a.example/kept", page_of(9), pages[0].key))

@@ -101,8 +101,7 @@ PAIRS = (
 @pytest.fixture
 def index(path: Path) -> Path:
     with SQLiteIndex(path) as opened:
-        book = UrlRules(opened.store)
-        old = [Proposal(Rule("a.example", "?old"), 3, 3, ())]
+        book, old = UrlRules(opened.store), [Proposal(Rule("a.example", "?old"), 3, 3, ())]
         runs = [opened.runs.begin("site") for _ in range(2)]
         book.propose(runs[0].id, "site", old)
         new = [Proposal(SID, 12, 30, PAIRS), Proposal(SLASH, 5, 5, ()), Proposal(HOSTILE, 3, 3, ())]
@@ -234,8 +233,7 @@ def test_a_place_that_is_not_there_is_an_error(places: Path, tmp_path: Path) -> 
 def test_an_explanation_tells_what_was_left_out(places: Path) -> None:
     with SQLiteIndex(places) as opened, Detector(opened, DedupConfig(store_pages=True)) as detector:
         for number, line in enumerate(("Likes: 17", "Views: 23", "Views:")):
-            html = f"<body><p>{text(number)}</p><p>{line}</p>"
-            url = f"http://a.example/{number}"
+            html, url = f"<body><p>{text(number)}</p><p>{line}</p>", f"http://a.example/{number}"
             detector.check(Page.from_html(html, url=url, with_places=True))
     # By its own text; the last one is stored without what is left out, and shows that of another page.
     for number, said in enumerate(("", "Views: [23]", "Views: [17]")):

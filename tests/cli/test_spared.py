@@ -85,8 +85,7 @@ def test_an_index_or_another_database_is_spared(folder: Path, name: str, output:
     + [(["html"], f"{at}html{name}") for at in ("", "link to ") for name in ("", "/page.html")],
 )
 def test_an_input_is_spared(folder: Path, files: list[str], output: str) -> None:
-    before = contents(folder)
-    done = call("add", output, files=tuple(files), index="x.db")
+    before, done = contents(folder), call("add", output, files=tuple(files), index="x.db")
     refused(done)
     assert "must be none of the input" in done.output
     Path("x.db").unlink(missing_ok=True)

@@ -66,8 +66,7 @@ def herbs(trap: Trap, path: str) -> str | None:
 
 
 def test_short_pages_that_complete_lists_name_are_all_visited(tmp_path: Path) -> None:
-    trap = Trap("herbs", herbs, "/herbs.html")
-    asked = {f"/herb/{name}/" for name in HERBS}
+    trap, asked = Trap("herbs", herbs, "/herbs.html"), {f"/herb/{name}/" for name in HERBS}
     with trapped(trap) as url:
         # The job is stopped while these pages are visited, and goes on.
         job = {"JOBDIR": f"{tmp_path}/job"}
@@ -88,8 +87,7 @@ def test_a_job_goes_on_with_what_it_has_parked(tmp_path: Path) -> None:
         first = crawled(tmp_path, "site", f"url={url}", **job).log
         parked = json.loads((tmp_path / "job" / "not-visited.jsonl").read_text())
         assert "1 addresses not visited" in first
-        before = len(trap.asked)
-        again = crawled(tmp_path, "site", f"url={url}", **job).log
+        before, again = len(trap.asked), crawled(tmp_path, "site", f"url={url}", **job).log
         # What was learned and what was parked is still there: nothing is looked at again.
         assert len(trap.asked) <= before + 1
         assert "1 addresses not visited" in again

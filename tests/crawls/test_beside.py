@@ -116,8 +116,7 @@ def test_a_field_that_repeats_the_page_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOISE)
 def test_what_each_visit_brings_never_makes_a_copy_new(name: str) -> None:
-    detector = Detector(MemoryIndex())
-    same = {"html": PAGE, "full": ARTICLE}
+    detector, same = Detector(MemoryIndex()), {"html": PAGE, "full": ARTICLE}
     pages = [page_of({"url": f"http://a/{n}", "field": NOISE[name](n), **same}) for n in range(6)]
     assert [detector.check(page).kept for page in pages] == [True] + [False] * 5
 

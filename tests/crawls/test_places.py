@@ -49,8 +49,7 @@ def test_the_next_crawl_obeys_marks_on_a_place(tmp_path: Path, spider: str, unch
     given: dict[str, Any] = {"DEDUP_PROBES": 0, "DEDUP_UNCHANGED": unchanged, "spider": spider}
     given |= {"DEDUP_TEXT_FIELDS": ["text"]} if spider == "LinesSpider" else {}
     first, _ = run(tmp_path, answer, PATHS, **given)
-    known = {path_of(item) for item in first.items}
-    marks = tmp_path / "pages.marks.csv"
+    known, marks = {path_of(item) for item in first.items}, tmp_path / "pages.marks.csv"
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
         found = last(index, marks)
         places = {place.shown.split()[0]: place for place in found.losses.places}
@@ -124,8 +123,7 @@ def test_a_mark_tells_of_pages_that_were_kept_before_it(tmp_path: Path) -> None:
         done = crawl(tmp_path, "tests.plugin.spiders.ListedSpider", given, {"urls": urls})
         return [path_of(item) for item in done.items]
 
-    marks = tmp_path / "pages.marks.csv"
-    place = '["html>body>p", ["EUR"], ["$"], "", false]'
+    marks, place = tmp_path / "pages.marks.csv", '["html>body>p", ["EUR"], ["$"], "", false]'
     cells = {"site": "127.0.0.1", "says": "different", "place": place}
     with moving_site(shop) as (site, _):
         assert len(crawled(0)) < len(prices)

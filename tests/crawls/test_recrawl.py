@@ -32,8 +32,7 @@ def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) 
         starts = f"{url}new {url}old {url}older"
         # Scrapy itself asks for no redirect target twice, unless it is told to.
         settings: dict[str, Any] = {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
-        first = crawled(tmp_path, starts, **settings)
-        second = crawled(tmp_path, starts, **settings)
+        first, second = crawled(tmp_path, starts, **settings), crawled(tmp_path, starts, **settings)
     assert paths(first) == paths(second) == ["/new"]
     assert (first.dedup()["exact_duplicate"], second.dedup()["unchanged"]) == (2, 3)
 

@@ -97,8 +97,7 @@ def test_a_locked_index_does_not_stop_the_crawl(tmp_path: Path) -> None:
     running = started(tmp_path, PAGES, {**SLOW, "DOWNLOAD_DELAY": 0.1}, contents)
     running.wait_for("Deduplicating into")
     with locked(tmp_path / "pages.db"):
-        begin = time.monotonic()
-        done = running.finish()
+        begin, done = time.monotonic(), running.finish()
         assert time.monotonic() - begin < 20
     assert len(done.items) == 40
     counts = done.dedup()

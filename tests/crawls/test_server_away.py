@@ -126,8 +126,7 @@ def redis_port(tmp_path: Path) -> Iterator[int]:
 
 @pytest.mark.slow
 def test_two_workers_of_one_queue_share_an_index_on_a_server(tmp_path: Path, redis_port: int) -> None:
-    address = postgres.empty()
-    client = import_module("redis").Redis(port=redis_port)
+    address, client = postgres.empty(), import_module("redis").Redis(port=redis_port)
     with serving(PAGES) as site:
         client.lpush("queue:urls", json.dumps({"url": site}))
         workers = []

@@ -309,8 +309,7 @@ def test_a_spider_and_the_source_choose_what_pages_are_compared_with(tmp_path: P
     for number in range(4):
         formats.jsonl(tmp_path / f"{number}.jsonl", [(f"http://b/{number}", PAGES[0][1])])
     news = ("--spider", "news")
-    assert counts("0.jsonl", *news, names="dropped") == [0]
-    assert counts("1.jsonl", names="dropped") == [0]
+    assert (counts("0.jsonl", *news, names="dropped"), counts("1.jsonl", names="dropped")) == ([0], [0])
     assert counts("2.jsonl", *news, "-s", "DEDUP_SOURCE=response", names="dropped") == [0]
     assert counts("3.jsonl", *news, names="dropped") == [1]
 
@@ -347,8 +346,7 @@ def test_an_output_not_fitting(tmp_path: Path, files: list[str], output: str, me
     formats.warc(tmp_path / "a.warc", PAGES)
     formats.warc(tmp_path / "b.warc.gz", PAGES)
     (tmp_path / "b.csv").write_text("url,html\n")
-    before = set(tmp_path.rglob("*"))
-    done = add_here(*files, "--output", output)
+    before, done = set(tmp_path.rglob("*")), add_here(*files, "--output", output)
     assert (done.exit_code, message in done.stderr) == (1, True), done.output
     assert {path for path in tmp_path.rglob("*") if "x.db" not in path.name} == before
     assert rows(tmp_path / "x.db") == []
@@ -424,8 +422,7 @@ def test_an_output_may_be_a_link_or_a_pipe(tmp_path: Path) -> None:
     expected = (tmp_path / "target.jsonl").read_bytes()
     assert len(expected.splitlines()) == 3
     read_end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    assert add_here("a.jsonl", "--output", pipe).exit_code == 0
-    assert os.read(read_end, 65_536) == expected
+    assert (add_here("a.jsonl", "--output", pipe).exit_code, os.read(read_end, 65_536)) == (0, expected)
     os.close(read_end)
     assert pipe.is_fifo()
 

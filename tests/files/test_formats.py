@@ -68,8 +68,7 @@ def test_an_endless_line_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
 def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    rng = random.Random(name)
+    path, rng = tmp_path / name, random.Random(name)
     pages = [(f"http://a/{n}", rng.randbytes(60).hex()) for n in range(200)]
     WRITERS[f"pages{name[1:]}"](path, pages)
     whole = list(feed_of(path).records())
@@ -214,8 +213,7 @@ def test_a_record_of_a_wrong_length_is_told_and_an_end(tmp_path: Path, name: str
     urls, problems, end = read_in(feed_of(tmp_path / name))
     is_passed = more == b"-3" or (name == "a.warc.gz" and more != b"about")  # else no next one is found
     assert urls == [PAGES[n][0] for n in ((0, 2, 3) if is_passed else (0,))]
-    assert problems == (is_passed or more in (b"+30", b"+200"))
-    assert bool(end) == (not is_passed)
+    assert (problems, bool(end)) == (is_passed or more in (b"+30", b"+200"), not is_passed)
     begin = len(records[0]) if name == "a.warc" else len(gzip.compress(records[0], mtime=0))
     assert is_passed or problems or f"is damaged or cut off at byte {begin}: what follows" in end
 
@@ -243,8 +241,7 @@ def test_what_has_no_lines_is_read_in_time(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(bufferedreaders, "BytesIO", Counted)
     (tmp_path / "a.warc").write_bytes(formats.response("http://a/", b"<p>a") + b"x" * 50_000)
-    assert read_in(feed_of(tmp_path / "a.warc"))[0] == ["http://a/"]
-    assert max(lines) == 1_000
+    assert (read_in(feed_of(tmp_path / "a.warc"))[0], max(lines)) == (["http://a/"], 1_000)
 
 
 A, B = (formats.response(url, b"<p>a") for url in ("http://a/", "http://b/"))
@@ -444,8 +441,7 @@ def test_what_links_hide_is_told(tmp_path: Path) -> None:
         (tmp_path / "pages" / link).symlink_to(target)
     found = find_feeds([tmp_path / "pages"], RULE)
     names = [Path(feed.name).name for feed in found.feeds]
-    assert names == ["gone.html", "page.html", "a.html"]
-    assert (found.left_out, found.troubles) == (3, [])
+    assert (names, (found.left_out, found.troubles)) == (["gone.html", "page.html", "a.html"], (3, []))
     (gone, *_) = found.feeds[0].records()
     with pytest.raises(BadRecord, match="No such file"):
         raw_page(gone)

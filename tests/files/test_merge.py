@@ -56,8 +56,7 @@ def test_two_become_one(one: Life, two: Life, config: DedupConfig, other: DedupC
         sources = [found for life in (one, two) if (found := ended(lived(life, config))).recipe()]
         for found in sources[1:]:
             found.ledger.forget(url=url)
-        done = [merge(found, merged, other) for found in sources]
-        rows = list(merged.rows())
+        done, rows = [merge(found, merged, other) for found in sources], list(merged.rows())
         there = [
             row for found in sources for row in found.rows() if row.verdict.kept and row.outcome.counts
         ]
@@ -88,8 +87,7 @@ def merged(*indexes: Index) -> MemoryIndex:
 
 def test_crawls_write_while_known_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = crawled([(text(1), "http://a/1"), (text(2), "http://a/2")])
-    read = Store.rows
-    written = []
+    read, written = Store.rows, []
 
     def rows(store: Store, where: str = "TRUE", *values: Any, **how: Any) -> Iterator[Row]:
         for row in read(store, where, *values, **how):
@@ -117,8 +115,7 @@ def test_a_url_in_both_is_a_later_version_and_scopes_stay_apart() -> None:
 def test_what_nobody_kept_is_not_taken_over() -> None:
     # C repeats B, B repeats A, but C is too far from A: only A is kept, and C must be crawled again.
     a, b, c = edited(1, 0), edited(1, 20), edited(1, 38)
-    pages = {"http://a/": a, "http://b/": b, "http://c/": c}
-    one = crawled([(a, "http://a/")])
+    pages, one = {"http://a/": a, "http://b/": b, "http://c/": c}, crawled([(a, "http://a/")])
     two = crawled([(pages[url], url) for url in ("http://b/", "http://c/")])
     target = merged(one, two)
     assert [(row.sighting.url, row.listed) for row in target.rows()] == [

@@ -68,8 +68,7 @@ def check_memory(path: Path, seed: int) -> None:
     with SQLiteIndex(path) as index, SQLiteIndex(path) as other:
         run = index.runs.begin("laws")
         for number in range(1, 60):
-            digest = number.to_bytes(16, "big")
-            sketch = rng.randbytes(256)
+            digest, sketch = number.to_bytes(16, "big"), rng.randbytes(256)
             page = Fingerprint(number << 40, rng.randint(1, 4), sketch, digest, digest, 300, 300, 297)
             adding = rng.choice([index, other])
             with suppress(ZeroDivisionError), adding.store.transaction(writing=True):

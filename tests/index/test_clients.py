@@ -37,8 +37,7 @@ def variant(text: int, client: int) -> Fingerprint:
 
 def crawl(client: int, together: Barrier, place: str, lost: float, fault: bool) -> None:
     """Add a variant of each text, all clients the same text at the same time; lose a share of them."""
-    pages = [variant(number, client) for number in range(TEXTS)]
-    rng = Random(client)
+    pages, rng = [variant(number, client) for number in range(TEXTS)], Random(client)
     if client % 2:  # on a machine of its own; the others are on one
         os.environ["XDG_CACHE_HOME"] += f"/{client}"
     with open_index(place) as index:
@@ -69,8 +68,7 @@ def crawl(client: int, together: Barrier, place: str, lost: float, fault: bool) 
 def never_ask_again(index: Index, all_looked: Callable[[], object]) -> None:
     """What was added or taken out since a client looked is not looked at; its first page waits for all."""
     store: Any = index.store
-    checked = store.claim
-    waits = [all_looked]
+    checked, waits = store.claim, [all_looked]
 
     def claim(rows: Sequence[Row], _: Any, pages: Sequence[bytes]) -> list[int]:
         if waits:
@@ -91,8 +89,7 @@ def crawled(folder: Path | None, lost: float = 0.0, fault: bool = False) -> list
         index.prepare()
     all_at_once(CLIENTS, crawl, place, lost, fault)
     with open_index(place) as index:
-        assert index.problems() == []
-        assert {run.ending for run in index.runs.all()} == {"finished"}
+        assert (index.problems(), {run.ending for run in index.runs.all()}) == ([], {"finished"})
         rows = list(index.rows())
     assert folder is None or os.listdir(folder) == ["pages.db"]
     return rows
@@ -130,8 +127,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
 def test_no_two_clients_keep_the_same(folder: Path | None) -> None:
     rows = crawled(folder)
     assert Counter(row.sighting.run for row in rows) == dict.fromkeys(range(1, CLIENTS + 1), TEXTS)
-    assert pairs_kept_twice(rows) == 0
-    assert lost_unnoticed(rows) == 0
+    assert (pairs_kept_twice(rows), lost_unnoticed(rows)) == (0, 0)
     assert Counter(row.verdict.kept for row in rows)[True] == TEXTS
 
 
@@ -141,8 +137,7 @@ def test_nothing_leans_on_what_was_lost(folder: Path | None) -> None:
     crawls = (crawled(folder and folder / str(number), lost=0.3) for number in range(5))
     rows = next(rows for rows in crawls if Outcome.ORPHANED in {row.outcome for row in rows})
     assert Outcome.RELEASED in {row.outcome for row in rows}
-    assert lost_unnoticed(rows) == 0
-    assert pairs_kept_twice(rows) == 0
+    assert (lost_unnoticed(rows), pairs_kept_twice(rows)) == (0, 0)
 
 
 def open_new_files(number: int, together: Barrier, folder: Path, files: int) -> None:

@@ -211,8 +211,7 @@ def test_a_life(index: Index, life: str) -> None:
 
 def test_a_copy_waits_for_the_page_that_is_met_again(known: Index) -> None:
     with crawling(known) as day:
-        met = day.see(P, text(1), kept=None)
-        waiting = day.see(Q, edited(1))
+        met, waiting = day.see(P, text(1), kept=None), day.see(Q, edited(1))
         assert waiting.row is None
         assert waiting.standing
         assert waiting.standing.row == met.row
@@ -290,8 +289,7 @@ def test_siblings_that_are_wanted_back_come_each_for_itself(index: Index, unchan
     assert len(index.ledger.restore(run=1)) == 3
     with crawling(index, unchanged=unchanged) as day:
         found = [day.see(P, content).kept for content in contents]
-    assert found == [unchanged == "keep", True, True, True]
-    assert restored(index) == []
+    assert (found, restored(index)) == ([unchanged == "keep", True, True, True], [])
 
 
 def test_a_page_that_changed_answers_one_wish(known: Index) -> None:

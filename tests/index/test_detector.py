@@ -131,8 +131,7 @@ def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str)
     pages = [page(text(n), f"http://a/{n}") for n in range(3)]
     checked(index, pages)
     for turn in range(2):
-        detector = Detector(index, job="job")
-        met = [*pages[:2], page(edited(2), "http://a/2")]
+        detector, met = Detector(index, job="job"), [*pages[:2], page(edited(2), "http://a/2")]
         found = [submit(detector, detector.sighting(one)) for one in met]
         wanted = [(Reason.UNCHANGED, True), (Reason.UNCHANGED, True), (Reason.UPDATED, True)]
         assert reasons(found) == wanted, turn
@@ -172,8 +171,7 @@ def test_judging_records_nothing(index: Index) -> None:
     with Detector(index) as detector:
         assert detector.judge(page(text(1))).reason is Reason.NEW
         assert detector.judge(page(text(1))).reason is Reason.NEW
-        assert list(index.rows()) == []
-        assert index.runs.all() == []
+        assert (list(index.rows()), index.runs.all()) == ([], [])
 
 
 def test_pages_and_items_do_not_see_each_other(index: Index) -> None:
@@ -242,8 +240,7 @@ def forged(victim: Fingerprint) -> list[str]:
     nearness = np.bitwise_count(~(words ^ np.uint64(victim.content_simhash)))
     wanted = np.frombuffer(victim.sketch, np.uint8)
     shift = np.uint64(65 - len(wanted).bit_length())
-    smallest = np.full(len(wanted), _NOTHING)
-    taken = list(range(SIZE - 1))
+    smallest, taken = np.full(len(wanted), _NOTHING), list(range(SIZE - 1))
     while True:
         is_made = (_values(smallest) == wanted) & (smallest < _NOTHING)
         shingles = _shingled(words[taken[1 - SIZE :]], words)

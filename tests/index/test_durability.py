@@ -237,5 +237,4 @@ def test_an_index_that_cannot_be_written_is_one_clear_error(read_only: Path) -> 
     with pytest.raises(IndexUnavailable, match=r"pages\.db: the \w+ cannot be"):
         with SQLiteIndex(read_only) as index:
             add(index, index.runs.begin(), 2)
-    assert read_only.read_bytes() == before
-    assert os.listdir(read_only.parent) == [read_only.name]
+    assert (read_only.read_bytes(), os.listdir(read_only.parent)) == (before, [read_only.name])

@@ -88,8 +88,7 @@ def test_another_jieba_names_the_way_out(path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_lock_that_is_held_too_long_is_one_clear_error(path: Path) -> None:
     with SQLiteIndex(path, timeout=0.1) as index, Detector(index) as detector:
-        run = detector.run
-        holder = sqlite3.connect(path, isolation_level=None)
+        run, holder = detector.run, sqlite3.connect(path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(IndexUnavailable, match="another process held the index for too long"):
             detector.check(page(text(9), "http://b/"))
@@ -162,8 +161,7 @@ def test_reads_what_a_living_crawl_writes(tmp_path: Path) -> None:
             assert [row.sighting.url for row in reader.rows()] == ["http://a/1"]
             detector.check(page(edited(1), "http://a/2"))
             assert [row.verdict.kept for row in reader.rows()] == [True, False]
-            assert [run.ended for run in reader.runs.all()] == [None]
-            assert reader.problems() == []
+            assert ([run.ended for run in reader.runs.all()], reader.problems()) == ([None], [])
 
 
 def test_changes_nothing_not_even_a_dead_run(tmp_path: Path) -> None:
@@ -283,8 +281,7 @@ def test_no_page_is_judged_by_it(older: Path) -> None:
     before = older.read_bytes()
     with SQLiteIndex(older) as index, pytest.raises(IndexMismatch) as refused:
         Detector(index)
-    assert str(refused.value) == f"{older} {REFUSAL}"
-    assert older.read_bytes() == before
+    assert (str(refused.value), older.read_bytes()) == (f"{older} {REFUSAL}", before)
 
 
 def test_commands_with_new_pages_say_so_in_one_sentence(older: Path, tmp_path: Path) -> None:

@@ -52,11 +52,9 @@ def history(indexes: list[Index], rng: Random, steps: int) -> None:
     pending: list[tuple[int, int]] = []
     for _ in range(steps):
         at = rng.randrange(len(indexes))
-        ledger = indexes[at].ledger
-        does = rng.randrange(12)
+        ledger, does = indexes[at].ledger, rng.randrange(12)
         if does < 8:
-            printed = rng.choice(prints())
-            url = f"http://a.example/{rng.randrange(40)}"
+            printed, url = rng.choice(prints()), f"http://a.example/{rng.randrange(40)}"
             is_sure = rng.random() < 0.3
             how: dict[str, Any] = {"confirmed": is_sure, "page": _TEXT}
             verdict = find_or_add(indexes[at], printed, url, run=runs[at], config=CONFIG, **how)
@@ -221,8 +219,7 @@ def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(machine: Mach
 
 def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
     with PostgresIndex(address) as index:
-        run = index.runs.begin("s")
-        shown = fingerprint(page(text(1)))
+        run, shown = index.runs.begin("s"), fingerprint(page(text(1)))
         find_or_add(index, shown, "http://a/1", run=run, config=CONFIG, page=_TEXT)
         store: Any = index.store
         log = store._server

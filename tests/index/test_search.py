@@ -236,8 +236,7 @@ def test_two_processes_know_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     path, rng, known = tmp_path / "words.db", Random(few), set[int]()
     with BlockIndex(path) as one, BlockIndex(path) as other:
         for _ in range(60):
-            index = rng.choice([one, other])
-            some = rng.sample(range(20), 3)
+            index, some = rng.choice([one, other]), rng.sample(range(20), 3)
             if rng.random() < 0.5:
                 assert index.add_many(np.array(some, np.uint64)) == len({*some} - known)
                 known |= {*some}

@@ -263,8 +263,7 @@ def test_the_text_of_a_cluster_is_no_template(index: Index) -> None:
     for _ in range(400):
         # Of a page that was kept: each says nothing that stands nowhere else.
         fresh = text(random.randrange(1, 301), 110).split()[: round(110 * random.uniform(0.05, 0.25))]
-        place = random.randrange(110)
-        words = article.split()
+        place, words = random.randrange(110), article.split()
         copies.append("<p>".join(map(" ".join, (words[:place], fresh, words[place:]))))
     different = [text(number, 110) for number in range(1, 301)]
     kept = seen(index, [*different, article, *copies])

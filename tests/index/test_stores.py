@@ -107,8 +107,7 @@ def told(row: Row) -> Row:
     turned=st.lists(st.integers(0, 11), max_size=3),
 )
 def test_the_rows_that_are_asked_for(made: list[Row], settled: list[Any], turned: list[int]) -> None:
-    store = Store(None)
-    expected = [replace(row, id=number) for number, row in enumerate(made, 1)]
+    store, expected = Store(None), [replace(row, id=number) for number, row in enumerate(made, 1)]
     with store.transaction(writing=True):
         assert [*map(store.add, made)] == expected
         for (where, values, holds), outcome, was in settled:

@@ -383,8 +383,7 @@ def test_what_a_killed_crawl_had_in_files_to_be_stored_is_new_again(tmp_path: Pa
     wait_until((tmp_path / "reached").exists)
     running.send(signal.SIGKILL)
     running.finish()
-    resumed = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR[0]))
-    is_lost = place != "{}/a.jsonl"
+    resumed, is_lost = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR[0])), place != "{}/a.jsonl"
     assert ("3 pages that it had kept are lost with them" in resumed.log) is is_lost
     assert ("3 kept by this run, but lost with its feeds when it died before" in resumed.log) is is_lost
     assert ("JOBDIR does not ask for them again" in resumed.log) is is_lost

@@ -198,11 +198,9 @@ def test_garbage_is_collected_by_objects_and_bytes_until_the_crawl_ends(
         set_threshold=lambda *told: thresholds.append(told),
     )
     monkeypatch.setattr("dedup.plugin.judge.gc", collector)
-    judge = crawls.judge_of(str(tmp_path / "pages.db"))
-    is_ours = is_enabled and first == 700
+    judge, is_ours = crawls.judge_of(str(tmp_path / "pages.db")), is_enabled and first == 700
     assert (collected, thresholds[1:]) == (([1], [(50_000, 5, 3)]) if is_ours else ([], []))
-    large = Response("http://a.example/", body=b"x" * 8_000_001)
-    found = []
+    large, found = Response("http://a.example/", body=b"x" * 8_000_001), []
     for _ in range(4):
         judge.collect(large)
         found.append(len(collected))

@@ -29,8 +29,7 @@ def refused(done: Crawl) -> bool:
 
 def test_copies_are_dropped_counted_and_explained(tmp_path: Path) -> None:
     done = items(tmp_path, item(1, text(1)), item(2, text(1)), item(3, edited(1)), item(4, text(2)))
-    assert done.code == 0
-    assert [found["url"] for found in done.items] == ["http://a/1", "http://a/4"]
+    assert (done.code, [found["url"] for found in done.items]) == (0, ["http://a/1", "http://a/4"])
     verdicts = {"new": 2, "exact_duplicate": 1, "near_duplicate": 1}
     assert done.dedup() == {"seen": 4, "kept": 2, "dropped": 2, **verdicts}
     assert done.stats["item_dropped_reasons_count/DuplicatePage"] == 2
@@ -159,8 +158,7 @@ def test_an_index_that_fails_on_the_way_loses_no_page(tmp_path: Path) -> None:
 
 
 def test_a_resumed_job_is_one_run(tmp_path: Path) -> None:
-    job = str(tmp_path / "job")
-    contents = [text(n) for n in range(9)]
+    job, contents = str(tmp_path / "job"), [text(n) for n in range(9)]
     settings: dict[str, Any] = {"JOBDIR": job, "DEDUP_SOURCE": "response"}
     stopped = pages(tmp_path, *contents, CLOSESPIDER_ITEMCOUNT=1, CONCURRENT_REQUESTS=1, **settings)
     assert stopped.stats["finish_reason"] == "closespider_itemcount"

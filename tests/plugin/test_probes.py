@@ -229,8 +229,7 @@ def test_a_counter_that_moves_acquits_nothing_else(tmp_path: Path) -> None:
     now = Random(6)
 
     def answer(path: str, before: int) -> str:
-        number = int(path.split("/")[1])
-        views = f"<p>Views: {now.randint(1, 9999)}</p>"
+        number, views = int(path.split("/")[1]), f"<p>Views: {now.randint(1, 9999)}</p>"
         if number < 40:
             score = f"<p>Score {now.randint(0, 9)} : {now.randint(0, 9)}</p>"
             return document("Games", f"<p>{text(number, 60)}</p>{views}{score}")
@@ -318,8 +317,7 @@ def test_what_stays_uncertain_is_given_back_and_not_asked_for_again_and_again(tm
     now = Random(5)
 
     def answer(path: str, before: int) -> str:
-        number = int(path.split("/")[1])
-        words = [f"w{now.randint(10, 10**6)}" for _ in range(20)]
+        number, words = int(path.split("/")[1]), [f"w{now.randint(10, 10**6)}" for _ in range(20)]
         if number >= 40:
             words[10] = f"own{chr(97 + number % 26)}{chr(97 + number // 26)}"
         return document("", f"<p>{text(number, 60)}</p><p>A poem: {' '.join(words)}</p>")
@@ -430,8 +428,7 @@ def test_a_crawl_begins_with_what_the_first_has_learned(tmp_path: Path, probes: 
 
 def test_what_moved_in_earlier_crawls_is_believed_where_no_more_may_be_asked(tmp_path: Path) -> None:
     """Each page has three of eight counters, so there are more sets of these than may be asked for."""
-    now = Random(5)
-    names = "Views Likes Shares Votes Readers Guests Clicks Copies".split()
+    now, names = Random(5), "Views Likes Shares Votes Readers Guests Clicks Copies".split()
 
     def answer(path: str, before: int) -> str:
         own = Random(path).sample(names, 3)

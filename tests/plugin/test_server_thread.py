@@ -82,8 +82,7 @@ class Step(NamedTuple):
 
 
 def history(seed: int) -> list[Step]:
-    rng = random.Random(seed)
-    steps = []
+    rng, steps = random.Random(seed), []
     for _ in range(60):
         away = rng.choice([True, False]) if rng.random() < 0.15 else None
         steps.append(Step(rng.randrange(TEXTS), rng.random() < 0.8, away))
@@ -133,12 +132,10 @@ def rows_of(address: str) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_worker_leaves_the_same_rows_with_and_without_outages(server: Server, seed: int) -> None:
-    steps = history(seed)
-    address = postgres.empty()
+    steps, address = history(seed), postgres.empty()
     server.is_away = seed % 3 == 0
     done = asyncio.run(crawled(address, server, steps, returns=True))
-    found = rows_of(address)
-    address = postgres.empty()
+    found, address = rows_of(address), postgres.empty()
     assert done.delivered == asyncio.run(crawled(address, None, steps, returns=True)).delivered
     assert found == rows_of(address)
     assert done.stats["server_away"] > 0
@@ -151,8 +148,7 @@ def test_what_the_server_did_though_its_answer_was_lost_is_not_there_twice(
     server: Server, seed: int, *, has_others: bool
 ) -> None:
     """Nor is it a copy of itself where another process of this machine has read of it."""
-    address = postgres.empty()
-    steps = [Step(TEXTS, away=has_others or None), *history(seed)]
+    address, steps = postgres.empty(), [Step(TEXTS, away=has_others or None), *history(seed)]
     server.may_hear = True
     with PostgresIndex(address) as beside:
         server.beside = beside if has_others else None

@@ -34,8 +34,7 @@ def accept(folder: Path, *rules: Rule) -> None:
 
 
 def small(folder: Path, site: Any = None, **settings: Any) -> Crawl:
-    arguments = {"site_json": json.dumps(SITE if site is None else site)}
-    file = folder / "rules.toml"
+    arguments, file = {"site_json": json.dumps(SITE if site is None else site)}, folder / "rules.toml"
     obeyed = {"DEDUP_RULES": str(file)} if file.exists() else {}
     jobs = {"JOBDIR": str(folder / "job")}
     chosen = {**SMALL, **obeyed, **jobs, **settings}
@@ -141,8 +140,7 @@ def test_what_was_restored_is_fetched(tmp_path: Path) -> None:
 def turning(copies: int) -> dict[str, Any]:
     """Return a site where a parameter did not matter, but on the last pages it does."""
     paths = [f"/p{number}" for number in range(copies)]
-    links = [*paths, *(f"{path}?sid=1" for path in paths)]
-    pages = {path: [path, []] for path in paths}
+    links, pages = [*paths, *(f"{path}?sid=1" for path in paths)], {path: [path, []] for path in paths}
     turned = {
         f"{path}?sid=1": [path + (" other" if number >= copies // 3 else ""), []]
         for number, path in enumerate(paths)

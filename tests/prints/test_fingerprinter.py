@@ -44,8 +44,7 @@ def test_only_who_drops_what_is_unchanged_asks_for_sentences() -> None:
 
 
 def test_a_sketch_estimates_the_jaccard_similarity() -> None:
-    rng = random.Random(1)
-    errors = []
+    rng, errors = random.Random(1), []
     for _ in range(60):
         shared = [str(rng.random()) for _ in range(rng.randrange(2, 2000))]
         own = ([str(rng.random()) for _ in range(1000)] for _ in range(2))

@@ -76,8 +76,7 @@ TYPES: dict[str, Callable[[str], Any]] = {
 
 @pytest.mark.parametrize("made", TYPES.values(), ids=TYPES)
 def test_a_text_is_read_whatever_its_type(made: Callable[[str], Any]) -> None:
-    rule = FieldRule(text_fields=("text",), key_fields=("text",))
-    value = made("Tide")
+    rule, value = FieldRule(text_fields=("text",), key_fields=("text",)), made("Tide")
     same = ["Tide"] if isinstance(value, deque | UserList) else "Tide"
     assert raw_page_of({"text": value}, rule) == raw_page_of({"text": same}, rule)
     assert key([value, 1]) == key([same, 1])

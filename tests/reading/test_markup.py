@@ -282,8 +282,7 @@ def test_a_few_words_beside_a_long_menu_are_judged_without_it(tag: str, menu: st
 @pytest.mark.parametrize("whole", ["<p>{}</p>", "<a name=top>{}</a>", "<article>{}</article>"])
 def test_a_text_in_a_wrong_element_is_judged_without_the_menu(tag: str, whole: str) -> None:
     lines = [f"line {number} of the text" for number in range(100)]
-    long = whole.format("<p>".join(lines)) + "<a href=/>menu</a>"
-    common = f"<p>{OWN}</p>"
+    long, common = whole.format("<p>".join(lines)) + "<a href=/>menu</a>", f"<p>{OWN}</p>"
     assert text_of(inside([tag], long) + common) == "\n".join([OWN.strip(), *lines])
     # Less than nine times as long as the rest, it is boilerplate as any other.
     short = whole.format("<p>".join(lines[:50])) + "<a href=/>menu</a>"

@@ -338,6 +338,5 @@ def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:
     lines = files("jieba").joinpath("analyse", "idf.txt").read_text("utf-8").splitlines()
     values = {word: float(value) for word, _, value in (line.rpartition(" ") for line in lines)}
     assert len(values) > 200_000
-    words = [*values, "灯塔路博物馆"]
-    wanted = [*values.values(), median_high(values.values())]
+    words, wanted = [*values, "灯塔路博物馆"], [*values.values(), median_high(values.values())]
     assert np.array_equal(module.han_frequencies(hashes_of(words)), wanted)

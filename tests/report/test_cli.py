@@ -101,8 +101,7 @@ def test_forget_takes_a_run_a_url_or_an_age(index: Path) -> None:
 
 
 def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:
-    path = tmp_path / "orphans.db"
-    long = f"http://a/{'x' * 5000}"
+    path, long = tmp_path / "orphans.db", f"http://a/{'x' * 5000}"
     with SQLiteIndex(path) as index, Detector(index) as detector:
         for url in ("http://a/kept", long, "http://a/\u200d\x1b/é", ""):
             detector.check(page(text(1), url))

@@ -32,8 +32,7 @@ APART = Said(ONE, TWO, "different")
 @settings(max_examples=examples(60), deadline=None)
 @given(bases(), others(), configs())
 def test_explained_is_what_is_decided(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
-    matched = match.match(kept, page, config)
-    index = MemoryIndex()
+    matched, index = match.match(kept, page, config), MemoryIndex()
     index.prepare()
     run = index.runs.begin("s")
     find_or_add(index, kept, "http://a/1", run=run, config=config)
@@ -59,58 +58,52 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
     row, canonical = index.row(copy.row or 0), index.row(kept.row or 0)
     assert (copy.kept, copy.finding, row.verdict.finding) == (False, match.OWN, match.OWN)
     prints = canonical.sighting.fingerprint, row.sighting.fingerprint
-    assert (
-        Again(index, DedupConfig())
-        .told_rule(row, canonical)
-        .endswith("allowed where there is no series.")
-    )
+    again = Again(index, DedupConfig())
+    assert again.told_rule(row, canonical).endswith("allowed where there is no series.")
     index.store.reprint(row.id, replace(prints[1], content_simhash=0xFFFF, structure_simhash=0xFFFF))
-    told = Again(index, DedupConfig()).told_rule(index.row(row.id), canonical)
+    told = again.told_rule(index.row(row.id), canonical)
     assert told == f"About {copy.lost} of {copy.words} words would be lost.", "as it was noted"
 
 
-BROKEN = (
-    "asked for|that is much of|no candidate|as in a series;|tells? it from the page kept|on no page kept"
-)
-MET = "[0-9] are allowed\\.|The texts are the same|words? would be lost; all|All pages of its layout"
+BROKEN = r"asked for|is much of|no candidate|in a series;|tells? it from the page kept|on no page kept"
+MET = r"[0-9] are allowed\.|The texts are the same|words? would be lost; all|All pages of its layout"
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_said_agrees_with_what_was_decided(path: Path, seed: int) -> None:
-    made = Random(seed)
-    frame = text(90, 40)
+    made, tags = (
+        Random(seed),
+        ("<p>{}</p><p>Views: {}</p>", "<table><tr><td>{}<td>Views: {}</table>Print"),
+    )
+
+    def shown(number: int) -> Page:
+        edits = made.choice((0, 1, 3, 9, 30, 60)) * (number % 3)
+        said = made.choice(tags).format(
+            edited(number // 3, edits, made.choice((60, 200))), made.random()
+        )
+        html = f"<title>{made.choice(('Coat', number // 3))}</title><p>{text(90, 40)}</p>{said}"
+        url = f"http://a.example/{number}{made.choice(('', '?print=1'))}"
+        return Page.from_html(html, url=url, with_places=True)
+
     for _ in range(2):
-        pages = []
-        for number in range(14):
-            said = edited(
-                number // 3, made.choice((0, 1, 3, 9, 30, 60)) * (number % 3), made.choice((60, 200))
-            )
-            title = made.choice(("Coat", f"Coat {number // 3}"))
-            tag = made.choice(
-                ("<p>{}</p><p>Views: {}</p>", "<table><tr><td>{}<td>Views: {}</table><i>Print")
-            )
-            html = f"<title>{title}</title><p>{frame}</p>{tag.format(said, made.randint(1, 999))}"
-            url = f"http://a.example/{number}{made.choice(('', '?print=1'))}"
-            pages.append(Page.from_html(html, url=url, with_places=True))
-        judged(path, *pages, unchanged=("keep", "drop")[seed % 2], store_pages=seed % 3 > 0)
+        config: dict[str, Any] = {"unchanged": ("keep", "drop")[seed % 2], "store_pages": seed % 3 > 0}
+        judged(path, *map(shown, range(14)), **config)
         if made.random() < 0.7:
             put_counter(path)
         with SQLiteIndex(path) as index:
             rows = {row.sighting.url: row for row in index.rows() if row.verdict.reason != "unchanged"}
         for url, row in rows.items():
-            told = run("explain", url, path).output
-            (verdict,) = re.findall("  verdict  (.*)", told)
-            assert verdict.startswith(row.verdict.reason)
-            assert ("It was kept" in verdict) is row.verdict.kept
-            rule = re.search("  rule     (.*)", told)
-            assert not re.search(MET if row.verdict.kept else BROKEN, rule[1] if rule else verdict), told
-            lost = [
-                int(one or 0)
-                for one in re.findall(r"^(?:about )?(?:(\d+) of \d+ words|nothing) +http", told, re.M)
-            ]
-            assert lost == sorted(lost)
-            if row.verdict.canonical and rows[row.verdict.canonical_url].id == row.verdict.canonical:
-                both = run("explain", row.verdict.canonical_url, url, path)
+            told, is_kept = run("explain", url, path).output, row.verdict.kept
+            (verdict,), rule = re.findall("  verdict  (.*)", told), re.findall("  rule     (.*)", told)
+            assert verdict.startswith(f"{row.verdict.reason}. It was {'kept' if is_kept else 'dropped'}")
+            assert not re.search(MET if is_kept else BROKEN, (rule or [verdict])[0]), told
+            lost = re.findall(
+                r"^(?:about )?(?:(\d+) of \d+ words|nothing)\b.* +http", told, re.MULTILINE
+            )
+            assert [int(one or 0) for one in lost] == sorted(int(one or 0) for one in lost)
+            kept_url = row.verdict.canonical_url
+            if kept_url and rows[kept_url].id == row.verdict.canonical:
+                both = run("explain", kept_url, url, path)
                 assert (both.exit_code, "\nB is a copy of A" in both.output) == (0, True), both.output
 
 

@@ -67,8 +67,7 @@ def test_no_cell_of_a_spreadsheet_is_a_formula(url: str, title: str) -> None:
 
 @given(HOSTILE, HOSTILE)
 def test_json_is_ascii_and_exact(url: str, title: str) -> None:
-    report = Report(crawled(url, title))
-    out = io.StringIO()
+    report, out = Report(crawled(url, title)), io.StringIO()
     write_jsonl(report, out)
     assert out.getvalue().isascii()
     record = json.loads(out.getvalue())
@@ -99,8 +98,7 @@ def test_what_stands_in_a_cell(value: object, cell: object) -> None:
 
 @pytest.mark.parametrize("unit", ["a", ";=", ";", ",", " ", "\0", "'"])
 def test_a_cell_is_no_longer_than_a_spreadsheet_takes(unit: str) -> None:
-    begin = time.process_time()
-    cell = inert(unit * 1_000_000)
+    begin, cell = time.process_time(), inert(unit * 1_000_000)
     assert time.process_time() - begin < 1
     assert isinstance(cell, str)
     assert len(cell) <= 32_767

@@ -155,8 +155,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
 
 
 def test_what_the_site_decided_is_said() -> None:
-    index = MemoryIndex()
-    contents = [*told_elsewhere(), edited(5, 3, 400)]
+    index, contents = MemoryIndex(), [*told_elsewhere(), edited(5, 3, 400)]
     contents.append(f"{contents[2]} {text(8, 90)}")
     checked(index, {f"http://a/{number}": content for number, content in enumerate(contents)})
     report = Report(index)

@@ -39,8 +39,7 @@ def near(output: str) -> list[tuple[str, str]]:
 def test_explain_shows_where_the_words_differ(index: Path) -> None:
     output = run("explain", "http://a.example/2#top", index).output
     one, other = (page(content) for content in (text(1), edited(1, 4)))
-    found = compare(one, other)
-    lines = output.splitlines()
+    found, lines = compare(one, other), output.splitlines()
     assert lines[0] == "http://a.example/2  (row 2, run 1)"
     assert "verdict  near_duplicate. It was dropped" in output
     said = f"  loses    about {found.lost} of 120 words", f"  rule     {found.sentence}"
@@ -180,8 +179,7 @@ def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> Non
     with bounds(MAX_BYTES=100):
         pages = {"large": file.read_bytes(), "small": b"<p>small"}
         judged(path, *(Page.from_html(said, url=f"http://a.example/{n}") for n, said in pages.items()))
-        found = run("explain", file, path)
-        same = run("explain", file, "http://a.example/large", path)
+        found, same = run("explain", file, path), run("explain", file, "http://a.example/large", path)
         both = run("explain", file, other)
     assert found.stderr == f"{file} has more than 4,000,000 bytes: only its bytes are compared\n"
     assert re.findall(r"(http\S+) .*\n +(a copy)", found.stdout) == [

@@ -413,8 +413,7 @@ def test_what_is_counted_or_said_in_other_words_is_no_record(path: Path) -> None
     for number in range(6):
         byline, title = f"By Ann Lee, {number + 1} May", f"<title>News {number}</title>"
         html = f"<html>{title}<p>{text(number, 150)}</p><p>{byline}</p></html>"
-        printed_view = html.replace(byline, "Ann Lee")
-        address = f"http://news.example/{number}"
+        printed_view, address = html.replace(byline, "Ann Lee"), f"http://news.example/{number}"
         items.append({"url": address, "html": html, "byline": byline, "words": 157 + number})
         beside = {"byline": "Ann Lee", "words": 155 + number}
         items.append({"url": f"{address}/print", "html": printed_view, **beside})

@@ -52,8 +52,7 @@ def lives(draw: st.DrawFn) -> list[Glance]:
 
 @given(lives())
 def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
-    counts = Counts(rows)
-    standing = [row for row in rows if row.outcome != "forgotten"]
+    counts, standing = Counts(rows), [row for row in rows if row.outcome != "forgotten"]
     newest = {row.url: max(one.run for one in standing if one.url == row.url) for row in standing}
     once = [row for row in standing if row.run == newest[row.url]]
     copies = [row for row in once if not row.kept]
@@ -134,8 +133,7 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
     index = MemoryIndex()
     said = (edited(seed, 12 * edits) if edits else text(seed) for seed, edits in pages)
     checked(index, {f"http://a/{number}": content for number, content in enumerate(said)})
-    report = Report(index)
-    rows = {row.id: row for row in index.rows()}
+    report, rows = Report(index), {row.id: row for row in index.rows()}
     found = report.ranked
     clusters: dict[int, list[int]] = {}
     for row in rows.values():

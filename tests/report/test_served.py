@@ -107,8 +107,7 @@ def test_reads_only_for_this_machine(path: Path) -> None:
 
 def test_an_index_that_is_gone_is_said_and_served_again_when_it_is_back(path: Path) -> None:
     with served(path) as (_, ask):
-        away = path.rename(path.with_name("away.db"))
-        gone = ask()
+        away, gone = path.rename(path.with_name("away.db")), ask()
         assert (gone.status, gone.headers["content-type"]) == (503, "text/plain; charset=utf-8")
         assert "does not exist" in gone.text
         away.rename(path)

@@ -61,8 +61,7 @@ def judged(
 
 @pytest.mark.parametrize("config", [KEEP, DROP])
 def test_what_repeats_a_page_is_dropped_with_all_that_is_known_of_it(config: DedupConfig) -> None:
-    matched = compare(ALIKE, PAGE)
-    verdict = judged(config=config, batches=[[canonical(7)]], stands=[7])
+    matched, verdict = compare(ALIKE, PAGE), judged(config=config, batches=[[canonical(7)]], stands=[7])
     names = ("content_distance", "structure_distance", "similarity", "lost", "finding")
     told: dict[str, Any] = {name: getattr(matched, name) for name in names}
     told |= {

@@ -247,8 +247,7 @@ def test_where_something_was_left_out_it_may_have_told_a_record_from_others(titl
 def long_pages(words: int, own: int, how: str, seed: int) -> tuple[Fingerprint, Fingerprint]:
     rng = Random(seed)
     kept = [f"word{number}" for number in rng.choices(range(20_000), k=words)]
-    theirs = [f"own{rng.randrange(20_000)}" for _ in range(own)]
-    page = list(kept)
+    theirs, page = [f"own{rng.randrange(20_000)}" for _ in range(own)], list(kept)
     if how == "added":
         page[words // 2 : words // 2] = theirs
     elif how == "in place":

@@ -160,8 +160,7 @@ def test_records_that_say_one_own_thing(title: str, record: str, others: int, ke
 
 @pytest.mark.parametrize(("others", "kept"), [(0, 39), (COMMON_PAGES, 40), (30, 40)])
 def test_under_a_title_of_many_a_number_makes_a_record(others: int, kept: int) -> None:
-    rng = Random(2)
-    pages = [("Ticket", f"{SHARED} number {number} of it") for number in range(40)]
+    rng, pages = Random(2), [("Ticket", f"{SHARED} number {number} of it") for number in range(40)]
     assert sum(kept_among([("Ticket", words(rng, 60)) for _ in range(others)], pages)) == kept
 
 

@@ -95,8 +95,7 @@ def test_every_part_of_a_site_is_looked_at_after_a_trap() -> None:
 
 
 def test_a_find_fills_the_budget_and_says_how_far() -> None:
-    budgets = Budgets()
-    urls = [f"{SITE}/calendar/{number}" for number in range(100)]
+    budgets, urls = Budgets(), [f"{SITE}/calendar/{number}" for number in range(100)]
     looked_at(budgets, urls)
     name = budgets.ask(urls[-1], is_met=True)
     assert name == "a.example/calendar/#"

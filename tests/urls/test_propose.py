@@ -12,8 +12,7 @@ Pages = dict[str, tuple[str | None, Iterable[str]]]
 
 def proposed(pages: Pages) -> list[Proposal]:
     """Return what is proposed from pages, path -> what it shows and where it leads."""
-    shown = list(dict.fromkeys(shows for shows, _ in pages.values()))
-    visits = []
+    shown, visits = list(dict.fromkeys(shows for shows, _ in pages.values())), []
     for at, (shows, led) in pages.items():
         place = None if shows is None else (shown.index(shows),)
         visits.append(UrlVisit(SITE + at, place, [SITE + path for path in led]))

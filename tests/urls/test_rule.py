@@ -142,8 +142,7 @@ def test_what_is_added_is_read_again_or_nothing_is_written(names: list[str]) -> 
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "rules.toml"
-        rules = [Rule("a.example", f"?{name}") for name in names]
+        file, rules = Path(folder) / "rules.toml", [Rule("a.example", f"?{name}") for name in names]
         try:
             of_urls.add_rules(file, [Proposal(rule, 3, 3, ()) for rule in rules])
         except (ConfigError, ValueError):
