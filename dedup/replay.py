@@ -13,16 +13,19 @@ from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
 from dedup.model.errors import printable
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import FATES, Match, Reason
+from dedup.model.verdict import FATES, Match, Reason, Verdict
 from dedup.prints import fingerprinter as prints
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs, sampled
 from dedup.reading.fields import held
 from dedup.reading.noise import Gaps, Line, MarkedPlaces, left_out_of, places_shown
 from dedup.reading.page import Page, UnreadablePage
 from dedup.rule import match as rule
+from dedup.rule.decide import SAID
 from dedup.rule.match import SiteContext
 
 MOST_NAMED = 3  # words, or pairs of them
+# The finding of a copy, or else it was dropped as it is still what was a copy at its last visit.
+_OF_COPIES = (*rule.OUTRIGHT, rule.FEW, rule.OWN, *rule.BY_SITE, SAID)
 _FAR = 24  # bits: what differs in more is near by chance
 _TITLED = "p.listed AND p.title = ? AND p.title != ''"
 # What a view for print has behind the address of its page.
@@ -180,6 +183,11 @@ class Replay:
 
         ranked = sorted({row.id: row for row in rows}.values(), key=nearness)
         return [(not _VIEW.fullmatch(url.removeprefix(row.sighting.url)), row) for row in ranked]
+
+
+def still_repeats(verdict: Verdict) -> bool:
+    """Return whether a page was dropped as its last visit was."""
+    return verdict.reason is Reason.NEAR_DUPLICATE and verdict.finding not in ("", *_OF_COPIES)
 
 
 def repeated(row: Row) -> int | None:

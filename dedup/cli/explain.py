@@ -42,9 +42,7 @@ _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _MOST_OF_VIEW = 1 / 2  # of a page (0 to 1) is at most missing on that of which it is a view
 _BESIDE = 40  # copies that tell what is a place
 _PARTS, _LONGEST_PART = 20, 1_000  # of a text that are lost, characters of each
-_NO_TEXTS = (
-    "(a text is not stored: DEDUP_STORE_PAGES = True stores all; to forget a page deletes its text)"
-)
+_NO_TEXTS = "(a text is not stored: DEDUP_STORE_PAGES = True does; to forget a page deletes its text)"
 _URL = re.compile(r"\w+://\S+")
 # What is no text to look for, but the name of a file.
 _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
@@ -150,8 +148,8 @@ def _decided(again: why.Again, row: Row, near: Sequence[_Near]) -> str:
     """Return what the crawl decided of the page of *row*, and why; the *near* ones tell more of it."""
     told = again.decided(row, at_length=True)
     if (before := again.updates(row)) and (differ := again.differing_words(before, row)):
-        only = "what was not yet left out of it" if differ[1] else differ[0]
-        return f"{told.removesuffix('.')}, but only in {only}."
+        only = ", but only in " + ("what was not yet left out of it." if differ[1] else f"{differ[0]}.")
+        return told.removesuffix(".") + only
     if (first := _told_by(row, near)) is None:
         return told
     if first.how.is_duplicate:
@@ -173,13 +171,12 @@ def _told_by(row: Row, near: Sequence[_Near]) -> _Near | None:
 def _show_row(again: why.Again, row: Row, said: str) -> None:
     """Print what was *said* of *row*, and how its page differs from that before or the one kept."""
     index, seen, number = again.index, row.sighting, repeated(row)
-    run = again.runs.get(seen.run)
+    run, page = again.runs.get(seen.run), again.page_of(row.id, is_whole=True)
     click.secho(_named(row), bold=True)
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}\n  verdict  {said}")
-    page = again.page_of(row.id, is_whole=True)
     for place in again.left_out(seen.host, lines_of(page) if page else []):
         click.echo(f"  left out {printable(place)}")
     if before := again.updates(row):
@@ -193,17 +190,19 @@ def _show_change(again: why.Again, label: str, before: Row, row: Row) -> None:
     """Print what the page of *row* says and that of the row *before* does not, and the other way."""
     click.echo(f"  {label}   {_named(before)}")
     both = again.compared(row, before), again.compared(before, row)
-    _show_words(both[0], "-", "green")
-    _show_words(both[1], "+", "red")
+    _show_words(both[0], "-")
+    _show_words(both[1])
     if differ := again.differing_words(before, row):
         words = ": " * bool(differ[1]) + ", ".join(differ[1])
         click.echo(f"           They differ only in {differ[0]}{words}.")
 
 
-def _show_words(texts: Compared | None, sign: str = "+", colour: str = "red") -> None:
-    parts = texts.lost_parts if texts else []
-    for part in parts[:_PARTS]:
-        click.secho(f"           {{{sign}{printable(part, _LONGEST_PART)}{sign}}}", fg=colour)
+def _show_words(texts: Compared | None, sign: str = "+", *, both: bool = False) -> None:
+    parts = [*zip(texts.lost_parts, texts.lost_for, strict=True)] if texts else []
+    for part, other in parts[:_PARTS]:
+        instead = f"{{-{printable(other, _LONGEST_PART)}-}} " * bool(both and other)
+        said = f"{instead}{{{sign}{printable(part, _LONGEST_PART)}{sign}}}"
+        click.secho(f"           {said}", fg="green" if sign == "-" else "red")
     if len(parts) > _PARTS:
         click.echo(f"           and {len(parts) - _PARTS:,} more")
     if not texts and sign == "+":
@@ -245,7 +244,7 @@ def _show_loss(
     if lost:
         click.echo(f"  loses    {lost}")
     if lost != "nothing":
-        _show_words(texts)
+        _show_words(texts, both=True)
     for place in places:
         may_be = ": it may be a record" * bool(place.records)
         click.secho(f"  place    {place.shown}{may_be}", fg="red" if may_be else None)
@@ -325,9 +324,9 @@ def _how_to_drop(again: why.Again, row: Row, near: _Near) -> str:
     """Return what helps to drop the page of *row*, which is a view of one that is *near*."""
     if near.how.finding == "other_place":
         return "take the mark back (dedup report --serve)"
-    urls = {row.sighting.url, near.row.sighting.url}
     proposed = (one.rule for crawl in UrlRules(again.index.store).proposed() for one in crawl.proposals)
-    is_rule = any(len({Rules([one]).normal(url)[0] for url in urls}) == 1 for one in proposed)
+    pairs = (map(Rules([one]).normal, (row.sighting.url, near.row.sighting.url)) for one in proposed)
+    is_rule = any(len({url for url, _ in pair}) == 1 for pair in pairs)
     return f"name what differs in DEDUP_IGNORE{', or accept its rule (dedup rules)' * is_rule}"
 
 
@@ -360,8 +359,8 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             found, texts = again.between(one, other), again.compared(one, other)
             for row, letter in rows.items():
                 click.echo(f"{letter}  {_crawl_said(again, row)}")
-        what = "a copy" if found.is_duplicate else "no copy"
-        click.secho(f"{last} is {what} of {first}: {found.reason}", bold=True)
+        how = f"{'a' if found.is_duplicate else 'no'} copy of {first}: {found.reason}"
+        click.secho(f"{last} is {how}", bold=True)
         _show_loss(why.loss(found, page.words, texts), texts, found.lost, found.sentence)
     if not found.is_duplicate:
         sys.exit(NO_COPY)

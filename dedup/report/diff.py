@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby, pairwise
 from operator import itemgetter
@@ -77,6 +77,13 @@ class Compared:
     def lost_parts(self) -> list[str]:
         """The parts that the copy alone has, those of signs alone left out."""
         return [span.text.strip() for _, line in self.lines for span in line if span.is_lost]
+
+    @property
+    def lost_for(self) -> list[str]:
+        """What the page kept says in the place of each of `lost_parts`, "" for nothing."""
+        lines = ((Span("", BOTH), *line) for _, line in self.lines)
+        beside = (pair for line in lines for pair in pairwise(line) if pair[1].is_lost)
+        return [one.text.strip() if one.of == KEPT else "" for one, _ in beside]
 
     @property
     def told(self) -> str:
@@ -190,11 +197,24 @@ def _without_moved(parts: Pieces, known: dict[str, KnownRuns]) -> Pieces:
             for start in range(len(at) - _RUN + 1):
                 if plain[start : start + _RUN] in elsewhere:
                     moved.update(at[start : start + _RUN])
+    moved -= _replaced(parts, moved)
     return [
         (BOTH if n in moved else of, unit)
         for n, (of, unit) in enumerate(parts)
         if n not in moved or of != KEPT
     ]
+
+
+def _replaced(parts: Pieces, moved: Collection[int]) -> set[int]:
+    """Return what of the page kept stands where the copy has words of its own, though it *moved*."""
+    groups = [[*group] for _, group in groupby(range(len(parts)), key=lambda n: parts[n][0])]
+    found = set[int]()
+    for one, other in pairwise(groups):
+        is_own = any(n not in moved and re.search(r"\w", parts[n][1]) for n in other)
+        is_value = len(one) <= _RUN and not any("\n" in parts[n][1] for n in (*one[1:], *other[1:]))
+        if (parts[one[0]][0], parts[other[0]][0]) == (KEPT, COPY) and is_own and is_value:
+            found.update(one)
+    return found
 
 
 def _joined(line: Pieces) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from dedup.model.verdict import Match, Reason, Verdict
 from dedup.prints.fingerprinter import (
     DedupConfig,
 )
-from dedup.replay import MOST_NAMED, Replay, repeated
+from dedup.replay import MOST_NAMED, Replay, repeated, still_repeats
 from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule
 from dedup.rule.decide import SAID, STRANGER
@@ -42,8 +42,6 @@ _DECIDED: dict[str, str] = {
     Verdict.RESTORED: "that it had been dropped was taken back, by `dedup restore` or to be safe: no "
     "second request confirmed that what had been left out of it changes at each load",
 }
-# The finding of a copy, or else it was dropped as it is still what was a copy at its last visit.
-_OF_COPIES = (*rule.OUTRIGHT, rule.FEW, rule.OWN, *rule.BY_SITE, SAID)
 _STILL = "it differs from its last visit, when it was a copy, by no more than a copy may"
 _UNKNOWN = "what is left out of it by now was not yet known to change at each load"
 KINDS = NEAR, EXACT, UNCHANGED = "near copy", "exact copy", "unchanged"  # what copies are in a run
@@ -74,7 +72,7 @@ class Again(Replay):
             run = self.index.row(row.origin).sighting.run
             then = "a copy, too" if verdict.repeats_another else "kept"
             why = f"its text is that of run {run}, when it was {then}"
-        elif _still_repeats(verdict):
+        elif still_repeats(verdict):
             why = _STILL
         return f"It was {fate}: {why}."
 
@@ -100,9 +98,8 @@ class Again(Replay):
             for page in (self.page_of(one.id, is_whole=True) for one in (row, kept))
         ]
         here, there = (", ".join(f"“{one}”" for one in sorted(a - b)) for a, b in (found, found[::-1]))
-        return f": {printable(here or 'nothing')} here, {printable(there or 'nothing')} there" * any(
-            found
-        )
+        told = f": {printable(here or 'nothing')} here, {printable(there or 'nothing')} there"
+        return told * any(found)
 
     def told_rule(self, row: Row, kept: Row) -> str:
         """Return what the rule said of the page of *row*, which repeats *kept*.
@@ -110,7 +107,7 @@ class Again(Replay):
         And what it would say today, if settings or marks are others.
         """
         verdict, now = row.verdict, self.beside(row)(kept)
-        found = None if _still_repeats(verdict) else self.replayed(row, kept)
+        found = None if still_repeats(verdict) else self.replayed(row, kept)
         lost = rule.loses(verdict.lost, row.sighting.fingerprint.words).capitalize()
         noted = f"{lost} would be lost{rule.elsewhere(verdict.lost, verdict.nowhere)}."
         said = found.sentence if found else noted
@@ -159,11 +156,6 @@ class Again(Replay):
 def inside(sentence: str) -> str:
     """Return *sentence* as a part of another one."""
     return sentence[:1].lower() + sentence[1:].removesuffix(".")
-
-
-def _still_repeats(verdict: Verdict) -> bool:
-    """Return whether a page was dropped as its last visit was."""
-    return verdict.reason is Reason.NEAR_DUPLICATE and verdict.finding not in ("", *_OF_COPIES)
 
 
 def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:
