@@ -149,7 +149,7 @@ class Again(Replay):
         because = "it was wanted back" if row.verdict.is_restored else "its URL had shown another text"
         if not row.verdict.is_restored and row.verdict.reason is not Reason.UPDATED:
             is_learned = row.sighting.host in self.hosts and self.replayed(row, kept)
-            because = _UNKNOWN if is_learned else "less was known of its site, or settings were others"
+            because = _UNKNOWN if is_learned else "its crawl knew less, or had other settings or rules"
         return f"It was kept, as {because}"
 
 
