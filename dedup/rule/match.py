@@ -421,8 +421,7 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     title = title_of(page)  # the site is asked last: of most pages it would be asked for nothing
     if not title or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
         return False
-    is_titled = title == title_of(kept) or not len(prints.other_names(kept.traits, page.traits))
-    if not is_titled or site.seen(title)[0] > VERSIONS:
+    if not _is_titled_alike(kept, page) or site.seen(title)[0] > VERSIONS:
         return False
     is_text = site.pages >= COMMON_PAGES and own_words(page, site) >= RECORD_WORDS
     if not (
@@ -456,8 +455,7 @@ def _is_relaid(
     here, there = (prints.pairs_in(one.traits) for one in (page, kept))
     if max(len(here), len(there)) >= prints.MOST_PAIRS * prints.SAMPLED_BYTES:
         return False
-    is_titled = has_same_title(kept, page) or not len(prints.other_names(kept.traits, page.traits))
-    if not is_titled or (beyond := own()) is None or len(_beside(beyond, there)):
+    if not _is_titled_alike(kept, page) or (beyond := own()) is None or len(_beside(beyond, there)):
         return False
     pages, counts = _on_layout(kept, site)
     is_here = prints.positions(sampled(there), sampled(here)) >= 0
@@ -508,8 +506,8 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
 
     For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
-    have the same title, other values in one structure are another record (`_are_values`), but not of
-    a list; else ignore pairs with a number, except dates: counters change.  But where it is known what
+    have the same title, other values are another record (`_are_values`; in another structure those that
+    not all pages of a layout have), but not of a list; else ignore pairs with a number, except dates: counters change.  But where it is known what
     changes, that was left out, and a number tells the page from others: if it is new, or in the place
     of another one.
     """
@@ -520,16 +518,20 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     if _is_record(kept, page, site, own) and is_changed(kept, page):
         return len(others) // prints.SAMPLED_BYTES
     words, numbers = prints.words_and_numbers(others)
-    if has_same_title(kept, page):
+    is_relaid = (distances(kept, page)[1] or 0) > STRUCTURE_MAX_DISTANCE
+    if has_same_title(kept, page) or (is_relaid and _is_titled_alike(kept, page)):
         gone, replaced = prints.words_and_numbers(other_pairs(page.traits, kept.traits))
-        is_like = not site.is_beside and (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE
+        values = words, gone
+        if is_relaid:
+            values = _beside_layout(words, page, site), _beside_layout(gone, kept, site)
         if (
-            is_like
+            not site.is_beside
             and found.finding != ELSEWHERE
-            and _are_values(words, gone, site, has_numbers=bool(numbers or replaced))
+            and _are_values(*values, site, has_numbers=bool(numbers or replaced))
         ):
-            return len(words) // prints.SAMPLED_BYTES
-        if page.left_out and numbers and (replaced or site.unknown(numbers).any()):
+            return len(values[0]) // prints.SAMPLED_BYTES
+        is_counted = page.left_out and has_same_title(kept, page)
+        if is_counted and numbers and (replaced or site.unknown(numbers).any()):
             return len(numbers) // prints.SAMPLED_BYTES
     # A title of many pages tells no two of them alike.
     is_named = found.finding == ELSEWHERE or title_in(page.traits) != prints.UNTITLED
@@ -539,6 +541,13 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
         others = words
     new = sampled(others)[site.unknown(others)]
     return 0 if _is_edit(kept, page, site, own, found.lost or 0, new) else len(new)
+
+
+def _beside_layout(pairs: bytes, page: Fingerprint, site: SiteContext) -> bytes:
+    """Return those of *pairs* of *page* that not all pages of its layout have, none if few are known."""
+    if (beyond := _beyond_layout(page, site)) is None:
+        return b""
+    return sampled(pairs)[prints.positions(sampled(pairs), beyond) >= 0].tobytes()
 
 
 def _are_values(words: bytes, gone: bytes, site: SiteContext, *, has_numbers: bool) -> bool:
@@ -686,6 +695,11 @@ def _beside(unknown: Sampled, kept: bytes) -> Sampled:
 def has_same_title(kept: Fingerprint, page: Fingerprint) -> bool:
     """Return whether two pages have one title; pages of which none is known have."""
     return not (kept.traits and page.traits) or title_in(kept.traits) == title_in(page.traits)
+
+
+def _is_titled_alike(kept: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether the title of *page* is that of *kept*, or names nothing else."""
+    return has_same_title(kept, page) or not len(prints.other_names(kept.traits, page.traits))
 
 
 def words_a_token(page: Fingerprint) -> float:

@@ -349,6 +349,23 @@ def test_sections_of_courses_are_kept_each_value_of_which_others_have(seed: int)
     assert kept_among([], pages + pages) == [True] * 36 + [False] * 36
 
 
+@pytest.mark.parametrize("title", ["{}", "{} (print)"])
+@pytest.mark.parametrize("seed", range(4))
+def test_sections_are_kept_beside_others_for_print_once_layouts_are_known(seed: int, title: str) -> None:
+    rng, pages, halls = Random(seed), list[Page](), [f"hall {name}" for name in "abc"]
+    days, views = (
+        [words(rng, 1) for _ in range(5)],
+        f"<title>{title}</title><ul><li><b>{{}}</b><p>Printed",
+    )
+    layouts = (views, "<title>{}</title><p>Search<p>Courses{}<p>Print view")
+    for name, about in [(words(rng, 2), words(rng, 35)) for _ in range(40)]:
+        rooms = rng.sample([rng.choice(halls), f"lab {rng.randrange(9)}"], 2)
+        for layout, day, room in zip(layouts, rng.sample(days, 2), rooms, strict=True):
+            said = f"<h1>{name}</h1><p>{about}<p>{day}<p>Room<p>{room}"
+            pages.append(in_html(layout.format, name, said, len(pages)))
+    assert all(crawled(pages)[20:])
+
+
 def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
     rng = Random(6)
     articles = [(f"{words(rng, 2)} {number}", words(rng, 300)) for number in range(30)]
