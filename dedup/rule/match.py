@@ -507,9 +507,9 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
 
     For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
     have the same title, other values are another record (`_are_values`; in another structure those that
-    not all pages of a layout have), but not of a list; else ignore pairs with a number, except dates: counters change.  But where it is known what
-    changes, that was left out, and a number tells the page from others: if it is new, or in the place
-    of another one.
+    not all pages of a layout have), but not of a list; else ignore pairs with a number, except dates:
+    counters change.  But where it is known what changes, that was left out, and a number tells the page
+    from others: if it is new, or in the place of another one.
     """
     others = other_pairs(kept.traits, page.traits)
     if not others or not site.is_known:

@@ -46,7 +46,6 @@ def of_schema(record: Mapping[str, Any]) -> bool:
 
 
 def told(folder: Path) -> dict[str, set[str]]:
-    """Return the paths by what became of them."""
     found: dict[str, set[str]] = {}
     for record in feed(folder)[:-1]:
         found.setdefault(record["change"], set()).add(path_of(record["url"]))

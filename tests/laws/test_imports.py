@@ -40,7 +40,6 @@ def read(feed: Feed) -> list[Record]:
 
 
 def check_feed(path: Path) -> None:
-    """Read *path* twice, alike."""
     feed = feed_of(path)
     records = read(feed)
     for record in records:

@@ -80,7 +80,6 @@ class OverlooksNew(SQLiteIndex):
 
 
 def of(store: type[ScanStore]) -> type[Index]:
-    """Return an oracle over *store*."""
     return type(store.__name__, (ScanIndex,), {"__init__": lambda index: Index.__init__(index, store())})
 
 

@@ -546,7 +546,6 @@ def _is_whole(parts: Sequence[Lived]) -> bool:
 
 
 def _sight(step: Step) -> tuple[object, ...]:
-    """What a crawl sees, and in which order."""
     return step.site, step.starts, step.greetings, step.order, step.spider
 
 

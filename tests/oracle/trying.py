@@ -101,8 +101,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of the history of a *seed*."""
-
     seed: int
     crawls: int
     violations: tuple[Violation, ...]

@@ -378,8 +378,6 @@ class _Alarm(logging.Handler):
 
 
 class Witness(Actor):
-    """Writes down what became of every item."""
-
     crawler: Any
 
     @classmethod

@@ -17,7 +17,6 @@ SECONDS = 300.0
 
 
 def forking() -> ForkServerContext | SpawnContext:
-    """Return where processes are forked."""
     if not HAS_SERVER:
         return get_context("spawn")
     context = get_context("forkserver")
