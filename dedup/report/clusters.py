@@ -122,8 +122,8 @@ class Report:
         else:
             words, elsewhere = counts.lose["words"], counts.lose["elsewhere"]
             has = counted(elsewhere, "copy has its words", "copies have their words")
-            found = [f"{counted(words, 'copy loses', 'copies lose')} {counts.words}"] * bool(words)
-            found += [f"{has} on other kept pages"] * bool(elsewhere)
+            lose = f"{counted(words, 'copy loses', 'copies lose')} {counts.words}{' each' * (words > 1)}"
+            found = [lose] * bool(words) + [f"{has} on other kept pages"] * bool(elsewhere)
             said = f"{', '.join(found)}."
         if self.unchecked:
             why = "not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
@@ -272,7 +272,7 @@ class Counts:
         told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
         said = {
             "": ("loses nothing", "lose nothing"),
-            "words": (f"loses {self.words}", f"lose {self.words}"),
+            "words": (f"loses {self.words}", f"lose {self.words} each"),
             "elsewhere": ("has its words on other kept pages", "have theirs on other kept pages"),
             "fields": ("differs in other fields", "differ in other fields"),
         }

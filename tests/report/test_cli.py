@@ -30,12 +30,12 @@ def index(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
     assert lines[0] == (
-        "2 copies lose 1 word. 2 copies that lose words were not checked for merged products or "
+        "2 copies lose 1 word each. 2 copies that lose words were not checked for merged products or "
         "events: not all texts are stored (DEDUP_STORE_PAGES = True stores all)."
     )
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
-        "The other 3: 1 loses nothing, 2 lose 1 word."
+        "The other 3: 1 loses nothing, 2 lose 1 word each."
     )
     assert (lines[1], lines[2], lines[5]) == (told, "Runs:", "3 copies in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[3:5]] == [  # type: ignore[union-attr]
