@@ -38,11 +38,8 @@ cdef extern from "sources.h":
 # ---- Memory: that of the last page is kept for the next one, if it is not much
 
 cdef enum:
-    MOST_KEPT = 8 << 20
-
-cdef enum:
     TEXT, FALLBACKS, LINES, STACK, REGIONS, CHARACTERS, BYTES, TOKENS, HANS, JOINED, JOINED_TOKENS, TERMS
-    PLACES, NUMBERS, HASHES, OPEN, BUFFERS
+    PLACES, NUMBERS, HASHES, OPEN, BUFFERS, MOST_KEPT = 8 << 20
 
 @cython.final
 cdef class _Scratch:
@@ -214,8 +211,7 @@ cpdef enum:
 
 cdef enum:
     LONG_NAME = 40  # a shorter text of a picture is the name of it
-    BREAK = 0x1E
-    LINE_BREAK = 0x1D
+    BREAK = 0x1E, LINE_BREAK = 0x1D
     MOST_PLACES = 20000
     STEPS = 3
 
@@ -678,13 +674,10 @@ cdef inline bint begins_number(const uint32_t* characters, size_t place, size_t 
 cdef inline bint ends_code(const uint32_t* characters, size_t begin, size_t end) noexcept nogil:
     """Return whether three digits or more are before *end*, and no year: with a hyphen they are a code."""
     cdef size_t place = end
-    cdef uint32_t century
     while place > begin and is_digit(characters[place - 1]):
         place -= 1
-    if end - place != 4:
-        return end - place > 2
-    century = 10 * code_in(characters[place]) + code_in(characters[place + 1]) - 11 * 48
-    return century != 19 and century != 20
+    return end - place > 2 and (
+        end - place != 4 or 10 * code_in(characters[place]) + code_in(characters[place + 1]) - 11 * 48 not in (19, 20))
 
 cdef inline void note_token(Tokens* found, uint8_t origin) noexcept nogil:
     cdef Token* token = found.tokens + found.count
@@ -882,8 +875,7 @@ cpdef enum:
     IN_NO_PAIR, NUMBER, DAY, YEAR, CODE, WORD  # what a token is in a pair of them
 
 cdef enum:
-    MOST_COUNTS = 4096
-    BINS = 256, MOST_TITLED = 256
+    MOST_COUNTS = 4096, BINS = 256, MOST_TITLED = 256
 
 # 1 + ln of a count, from numpy: logarithms may differ in their last bit.
 cdef double DAMPED[MOST_COUNTS]
@@ -979,8 +971,7 @@ cdef size_t terms_of(const Tokens* found, uint32_t* places, size_t size, Term* t
 
 cdef void sort_bytes(uint64_t* values, uint64_t* other, size_t count, int first) noexcept nogil:
     """Sort by the bytes from *first* on, 0 or 4, the lowest of them first; *other* has room for as many."""
-    cdef uint32_t counts[8][256]
-    cdef uint32_t total, next
+    cdef uint32_t counts[8][256], total, next
     cdef uint64_t* spare
     cdef size_t place
     cdef int byte, digit
@@ -1202,8 +1193,7 @@ def structure(tuple tags not None, tuple depths not None, const int32_t[::1] wei
     cdef size_t count = len(tags), place, start, offset, size = 64, slot
     cdef int32_t deepest = weights.shape[0] - 1, depth
     cdef void* met[256]
-    cdef uint64_t met_hash[256]
-    cdef uint64_t one
+    cdef uint64_t met_hash[256], one
     cdef Votes votes
     cdef dict known = {}
     cdef _Scratch scratch = _scratch()
@@ -1291,8 +1281,7 @@ cdef extern from *:
 
 # A simhash has no more blocks than this, and keys are looked up within so many bits.
 cdef enum:
-    MOST_BLOCKS = 8
-    LARGEST_RADIUS = 2
+    MOST_BLOCKS = 8, LARGEST_RADIUS = 2
 cdef double CHANCE = 1 / 255.0  # how often two different shingles have the same byte in a sketch
 
 cdef Py_ssize_t look(_Scratch scratch, Py_ssize_t found, const uint64_t* simhashes, Py_ssize_t count, uint64_t simhash,
@@ -1313,9 +1302,7 @@ cdef class Blocks:
     cdef list _kept
     cdef const uint64_t* _simhashes[MOST_BLOCKS]
     cdef const int64_t* _starts[MOST_BLOCKS]
-    cdef int _shifts[MOST_BLOCKS]
-    cdef int _widths[MOST_BLOCKS]
-    cdef int _count
+    cdef int _shifts[MOST_BLOCKS], _widths[MOST_BLOCKS], _count
     cdef Py_ssize_t _size
 
     def __init__(self, list blocks not None):
