@@ -42,7 +42,7 @@ _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _MOST_OF_VIEW = 1 / 2  # of a page (0 to 1) is at most missing on that of which it is a view
 _BESIDE = 40  # copies that tell what is a place
 _PARTS, _LONGEST_PART = 20, 1_000  # of a text that are lost, characters of each
-_NO_TEXTS = "(a text is not stored: DEDUP_STORE_PAGES = True does; to forget a page deletes its text)"
+_NO_TEXTS = "(no text is stored: DEDUP_STORE_PAGES = True stores all; to forget a page deletes its text)"
 _URL = re.compile(r"\w+://\S+")
 # What is no text to look for, but the name of a file.
 _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
@@ -220,8 +220,8 @@ def _show_copy(again: why.Again, kept: Row, row: Row) -> None:
     if not row.verdict.kept and row.outcome is Outcome.CONFIRMED and lost not in {"", "nothing"}:
         alike = "mark the place (dedup report --serve)"
         alike += ", or name the field that tells items apart in DEDUP_KEY_FIELDS" * bool(fields)
-        once = f"dedup restore {quote(_url(row))}"
-        click.echo(f"  To keep it next time: {once}; all that differ so: {alike}.")
+        once = f"  To keep it next time: dedup restore {quote(_url(row))}"
+        click.echo(f"{once}; all that differ so: {alike}.")
 
 
 def _places(again: why.Again, row: Row) -> list[Place]:

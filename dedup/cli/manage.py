@@ -207,9 +207,9 @@ def _why_none(index: Index) -> str:
     runs = [run.id for run in index.runs.all() if run.spider and not run.is_imported]
     rows = index.rows(runs[-1]) if runs else ()
     shown = ((row, row.verdict.represents or row.verdict.canonical or row.id) for row in rows)
-    visits = [UrlVisit(row.sighting.url, (page,), ()) for row, page in shown]
-    if not (found := contradicted(visits)):
-        return ": too few pages of the last crawl were at several addresses that are alike" * bool(runs)
+    if not (found := contradicted(UrlVisit(row.sighting.url, (page,), ()) for row, page in shown)):
+        few = "too few pages of the last crawl were at several addresses that are alike"
+        return f": {few}, or it met too many to compare" * bool(runs)
     held, rule, url, other = found
     against = f"{printable(url, _SHOWN_URL)} and {printable(other, _SHOWN_URL)} show two pages"
     return f": {_name(rule)} by {counted(held, 'group')} of URLs, but {against}"

@@ -30,7 +30,7 @@ from dedup.rule.match import COMMON_PAGES, Counted, Flags, SiteContext, is_commo
 from dedup.urls.rule import is_one_address
 
 _AT = "p.url_key = ? AND p.url_key != ''"
-_FEW, _RECENT = 2, 50  # so many rows of one URL are mostly enough; tell what a crawl has kept of it
+_FEW, _RECENT = 2, 50  # rows of one URL: mostly enough, and to tell what a crawl has kept of it
 MOST_OF_KEY = 50  # with so many things of one key, a page is compared with the newest and near ones
 _VISITS = 5  # what one of so many last visits showed is no news
 

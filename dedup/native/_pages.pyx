@@ -39,7 +39,9 @@ cdef extern from "sources.h":
 
 cdef enum:
     TEXT, FALLBACKS, LINES, STACK, REGIONS, CHARACTERS, BYTES, TOKENS, HANS, JOINED, JOINED_TOKENS, TERMS
-    PLACES, NUMBERS, HASHES, OPEN, BUFFERS, MOST_KEPT = 8 << 20
+    PLACES, NUMBERS, HASHES, OPEN, BUFFERS
+
+cdef size_t MOST_KEPT = 8 << 20
 
 @cython.final
 cdef class _Scratch:

@@ -22,12 +22,11 @@ from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.requests import BY_RULE, is_of_link, kept_request, parked, request_again, signature_of
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
 from dedup.urls import rule as url_rule
-from dedup.urls.rule import Counterexample, KnownPage, Obeyed, Proposal, Rule, Rules, UrlVisit
+from dedup.urls.rule import MOST_URLS, Counterexample, KnownPage, Obeyed, Proposal, Rule, Rules, UrlVisit
 
 logger = logging.getLogger(__name__)
 
-# URLs and links that are remembered; of a larger crawl nothing is proposed.
-_MOST_URLS, _MOST_LINKS = 200_000, 4_000_000
+_MOST_LINKS = 4_000_000  # that are remembered; of a larger crawl nothing is proposed
 _AND = " and "
 
 
@@ -216,7 +215,7 @@ class CrawlRules:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._urls) > _MOST_URLS or self._links > _MOST_LINKS
+        return len(self._urls) > MOST_URLS or self._links > _MOST_LINKS
 
     def _check(self, watch: Watch, signature: str, shows: tuple[int, ...] | None) -> None:
         wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, counts=watch.stands)

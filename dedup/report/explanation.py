@@ -8,9 +8,7 @@ from collections.abc import Iterable, Mapping
 from dedup.index import Row
 from dedup.model.errors import counted, printable
 from dedup.model.verdict import Match, Reason, Verdict
-from dedup.prints.fingerprinter import (
-    DedupConfig,
-)
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.replay import MOST_NAMED, Replay, repeated, still_repeats
 from dedup.report.diff import Compared, compared
 from dedup.rule import match as rule

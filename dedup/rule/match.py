@@ -206,7 +206,7 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
         sentence = f"The lines of the texts are the same, with {page.tokens:,} tokens, in another order."
     else:
         return None
-    is_copy = finding in OUTRIGHT[1:]
+    is_copy = reason in {Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE}
     near = distances(kept, page)
     return Match(reason, finding, sentence, float(is_copy), *near, lost=0 if is_copy else None)
 
@@ -326,9 +326,8 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
     own = cache(lambda: _beyond_layout(page, site))
 
     def may_repeat(kept: Fingerprint) -> bool:
-        if kept.body_digest == page.body_digest or has_equal_text(kept, page):
-            return True
-        if is_reordered(kept, page):
+        is_equal = kept.body_digest == page.body_digest or has_equal_text(kept, page)
+        if is_equal or is_reordered(kept, page):
             return True
         alike = similarity(kept.sketch, page.sketch)
         if alike < MIN_SIMILARITY:
@@ -419,7 +418,7 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     stand in the place of some.
     """
     title = title_of(page)  # the site is asked last: of most pages it would be asked for nothing
-    if not title or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
+    if not title or not _is_in_other_frame(kept, page):
         return False
     if not _is_titled_alike(kept, page) or site.seen(title)[0] > VERSIONS:
         return False
@@ -518,11 +517,11 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     if _is_record(kept, page, site, own) and is_changed(kept, page):
         return len(others) // prints.SAMPLED_BYTES
     words, numbers = prints.words_and_numbers(others)
-    is_relaid = (distances(kept, page)[1] or 0) > STRUCTURE_MAX_DISTANCE
-    if has_same_title(kept, page) or (is_relaid and _is_titled_alike(kept, page)):
+    in_other_frame = _is_in_other_frame(kept, page)
+    if has_same_title(kept, page) or (in_other_frame and _is_titled_alike(kept, page)):
         gone, replaced = prints.words_and_numbers(other_pairs(page.traits, kept.traits))
         values = words, gone
-        if is_relaid:
+        if in_other_frame:
             values = _beside_layout(words, page, site), _beside_layout(gone, kept, site)
         if (
             not site.is_beside
@@ -695,6 +694,11 @@ def _beside(unknown: Sampled, kept: bytes) -> Sampled:
 def has_same_title(kept: Fingerprint, page: Fingerprint) -> bool:
     """Return whether two pages have one title; pages of which none is known have."""
     return not (kept.traits and page.traits) or title_in(kept.traits) == title_in(page.traits)
+
+
+def _is_in_other_frame(kept: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether the structure of two pages is too different for one frame."""
+    return (distances(kept, page)[1] or 0) > STRUCTURE_MAX_DISTANCE
 
 
 def _is_titled_alike(kept: Fingerprint, page: Fingerprint) -> bool:

@@ -417,6 +417,7 @@ class Obeyed:
 # Proposed at the end of a crawl, by what its pages show at each URL, and where they lead
 
 GROUPS = 3  # so many groups of URLs, which show as many different pages, speak for a rule
+MOST_URLS = 200_000  # of a crawl with more nothing is proposed
 CROWD = 50  # or so many URLs of one page, and no other page at this place
 
 
@@ -451,13 +452,15 @@ def propose(visits: Sequence[UrlVisit]) -> list[Proposal]:
     return proposed
 
 
-def contradicted(visits: Sequence[UrlVisit]) -> tuple[int, Rule, str, str] | None:
+def contradicted(visits: Iterable[UrlVisit]) -> tuple[int, Rule, str, str] | None:
     """Return what comes nearest to a rule that *visits* do not speak for, None where nothing does.
 
+    And of more than `MOST_URLS`, of which nothing is proposed.
     Before it stands in how many groups of URLs it held, after it two URLs of a page each against it.
     """
     best: tuple[int, Rule, str, str] | None = None
-    for host, ignore, groups in _grouped(visits):
+    found = [*islice(visits, MOST_URLS + 1)]
+    for host, ignore, groups in _grouped(found) if len(found) <= MOST_URLS else ():
         of = [members for members in groups.values() if len(members) > 1]
         apart = [
             (one.url, other.url) for one, *others in of for other in others if other.shows != one.shows

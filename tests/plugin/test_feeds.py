@@ -86,8 +86,6 @@ class Feed(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A crawl of *pages* into *feeds*."""
-
     pages: list[Shown]
     feeds: list[Feed]
 

@@ -130,7 +130,6 @@ def started(
 
 
 def crawl(folder: Path, spider: str, *given: Any, **choices: Any) -> Crawl:
-    """Run *spider* to its end; see `started`."""
     return started(folder, spider, *given, **choices).finish()
 
 

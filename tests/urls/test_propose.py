@@ -1,22 +1,23 @@
 """What a crawl proposes."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 
-from dedup.urls.rule import CROWD, GROUPS, Proposal, Rule, UrlVisit, propose
+from dedup.urls.rule import CROWD, GROUPS, Rule, UrlVisit, contradicted, propose
 
 SITE = "http://a.example"
 Pages = dict[str, tuple[str | None, Iterable[str]]]
 
 
-def proposed(pages: Pages) -> list[Proposal]:
-    """Return what is proposed from pages, path -> what it shows and where it leads."""
+def proposed(pages: Pages, ask: Callable[[list[UrlVisit]], Any] = propose) -> Any:
+    """Return what is proposed, or what else is to *ask*, of pages, path -> what it shows, where it leads."""
     shown, visits = list(dict.fromkeys(shows for shows, _ in pages.values())), []
     for at, (shows, led) in pages.items():
         place = None if shows is None else (shown.index(shows),)
         visits.append(UrlVisit(SITE + at, place, [SITE + path for path in led]))
-    return propose(visits)
+    return ask(visits)
 
 
 def rules(pages: Pages) -> set[tuple[str, str]]:
@@ -61,7 +62,10 @@ def test_one_page_against_it_or_unknown_makes_a_rule_narrower_or_none(
     at: str, shows: str | None, left: set[tuple[str, str]]
 ) -> None:
     pages = site(("/p/{}", "/p/{}?sid=1"))
-    assert rules(pages | {at: ("q", ()), f"{at}?sid=1": (shows, ())}) == left
+    assert proposed(pages, contradicted) is None
+    pages |= {at: ("q", ()), f"{at}?sid=1": (shows, ())}
+    against = 5, Rule("a.example", "?sid"), SITE + at, f"{SITE}{at}?sid=1"
+    assert (rules(pages), proposed(pages, contradicted)) == (left, against)
 
 
 def test_one_page_at_all_addresses_says_nothing_unless_they_are_many() -> None:
