@@ -153,7 +153,7 @@ class Adding:
                     detector.hold()
                 records = self._records()
                 while batch := [*islice(records, BATCH_RECORDS)]:
-                    self._settle(detector, batch, write)
+                    self._judge_and_write(detector, batch, write)
                     progress()
             self.index.runs.let_go(detector.run)
             return detector.run
@@ -167,7 +167,7 @@ class Adding:
             except FeedError as error:
                 self.inputs.troubles.append(str(error))
 
-    def _settle(self, detector: Detector, records: list[Record], write: Write) -> None:
+    def _judge_and_write(self, detector: Detector, records: list[Record], write: Write) -> None:
         """Judge *records* in one transaction, and then *write* those that are kept."""
         marked = MarkedPlaces(self.settings.config.exceptions)
         # In no transaction: others write meanwhile.

@@ -170,13 +170,13 @@ class Ledger:
         """Record that pending *rows* were kept to the end; raises `NoSuchRow` after all others are."""
         with self._store.transaction(writing=True, beside=True):
             which, was = f"p.id {AMONG} AND {LONE}", Outcome.PENDING  # nearly all
-            if self._store.settle(Outcome.CONFIRMED, which, str([*rows]), was=was) == len(rows):
+            if self._store.set_outcome(Outcome.CONFIRMED, which, str([*rows]), was=was) == len(rows):
                 return
         with self._store.transaction(writing=True):
             found = self._store.rows_of(rows)
             for row in found:
                 if row.outcome is Outcome.PENDING:
-                    self._settle(row, Outcome.CONFIRMED)
+                    self._set_outcome(row, Outcome.CONFIRMED)
                     self._complete(row)
         for number in set(rows).difference(row.id for row in found):
             self._store.row(number)
@@ -203,8 +203,8 @@ class Ledger:
                 self._withdraw(row, Outcome.RELEASED)
             self._miss(run)
 
-    def _settle(self, row: Row, outcome: Outcome) -> None:
-        self._store.settle(outcome, "p.id = ?", row.id)
+    def _set_outcome(self, row: Row, outcome: Outcome) -> None:
+        self._store.set_outcome(outcome, "p.id = ?", row.id)
 
     def _complete(self, row: Row) -> None:
         """Do what follows from the confirmation of *row*, unless it is of a dry run."""
@@ -223,7 +223,7 @@ class Ledger:
             first = wanted[:1] if row.verdict.reason is not Reason.UNCHANGED else []
             for answered in shown or first:
                 is_same = answered.sighting.run in crawl
-                self._settle(answered, Outcome.FORGOTTEN if is_same else Outcome.CONFIRMED)
+                self._set_outcome(answered, Outcome.FORGOTTEN if is_same else Outcome.CONFIRMED)
 
     def _miss(self, run: int) -> None:
         """Make orphans of what *run* dropped for pages that its crawl was to meet later, and did not.
@@ -244,7 +244,7 @@ class Ledger:
             stands = standing is not None and standing.is_kept and canonical.listed
             outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
             if outcome is not row.outcome:
-                self._settle(row, outcome)
+                self._set_outcome(row, outcome)
 
     def obey(self, exceptions: Exceptions) -> None:
         """Give listed rows with a stored page what tells it apart by *exceptions*, if these are new.
@@ -303,16 +303,16 @@ class Ledger:
             found = self._store.rows(f"{which} AND NOT p.kept", *values)
             dropped = [row for row in found if row.outcome.counts]
             for row in dropped:
-                self._settle(row, Outcome.RESTORED)
+                self._set_outcome(row, Outcome.RESTORED)
             return dropped
 
     def _withdraw(self, row: Row, outcome: Outcome) -> None:
-        self._settle(row, outcome)
+        self._set_outcome(row, outcome)
         if row.listed:
             self._store.set_listed(row, listed=False)
         for canonical, of_runs in self._copies_of(row):
             where = f"p.canonical = ? AND {_DROPPED}{of_runs}"
-            self._store.settle(Outcome.ORPHANED, where, canonical, was=Outcome.CONFIRMED)
+            self._store.set_outcome(Outcome.ORPHANED, where, canonical, was=Outcome.CONFIRMED)
 
     def _copies_of(self, row: Row) -> Iterator[tuple[int, str]]:
         """Yield for which row those were dropped that *row* stands for, and a condition on their run."""

@@ -42,7 +42,7 @@ def _where(fields: Iterable[str]) -> str:
 
 # What changes anything but that rows are added, by the name that it has also in the log of a server.
 _CHANGES = {
-    "settle": f"UPDATE pages SET outcome = ? WHERE id {AMONG} AND outcome = ifnull(?, outcome)",
+    "set_outcome": f"UPDATE pages SET outcome = ? WHERE id {AMONG} AND outcome = ifnull(?, outcome)",
     "list": "UPDATE pages SET listed = ? WHERE id = ?",
     "reprint": tables.REPRINT,
     **{f"put {kind}": records.put for kind, records in tables.RECORDS.items()},
@@ -70,7 +70,7 @@ class Store(SQLiteFile):
         self.ended = self._end
 
     def _end(self, is_undone: bool) -> None:
-        self.leases.settle(undone=is_undone)
+        self.leases.transaction_ended(undone=is_undone)
         self._lists.read_at = -1  # from now on others may change the file
         if is_undone:  # it may have looked up what was undone
             self._scopes.clear()
@@ -101,12 +101,12 @@ class Store(SQLiteFile):
             self.keep_page(number, page)
         return replace(row, id=number)
 
-    def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
+    def set_outcome(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
         """Give rows, those of `rows`, an *outcome* if it *was* another one; return how many."""
         still = f" AND p.outcome = '{was}'" if was else ""
         found = self.fetch(f"SELECT p.id FROM pages p WHERE {where}{still}", values)
         if found:  # by their numbers: where that is done again other rows may be there by then
-            self._change("settle", (outcome, str([row for (row,) in found]), was))
+            self._change("set_outcome", (outcome, str([row for (row,) in found]), was))
         return len(found)
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
@@ -372,7 +372,7 @@ class Leases:
         if lock := self._held.pop(run, None):
             _give_back(lock)
 
-    def settle(self, *, undone: bool) -> None:
+    def transaction_ended(self, *, undone: bool) -> None:
         """Keep what was taken in the transaction that ends, or give it back where that is undone."""
         for run in self._taken if undone else ():
             Leases.release(self, run)

@@ -161,8 +161,8 @@ class Judge:
     async def answer(self, question: Question, *, can_repeat: bool) -> Verdict | None:
         """Return the verdict on *question* when the fate of the row that it repeats is known.
 
-        After `WAIT` seconds it is asked once more, and is a copy of a pending row if that can be
-        mended: if its page *can_repeat*, see `again`; otherwise there is no verdict.
+        After `WAIT` seconds it is asked once more, and is dropped for the pending row if its
+        page *can_repeat*, as a lost page is requested again; otherwise there is no verdict.
         """
         left = WAIT
         while (verdict := await self.ask_in_turn(question)) is not None and verdict.row is None:
@@ -192,7 +192,7 @@ class Judge:
             self.settler.recorded(fates, is_done=verdict is not None)
             then(verdict)
 
-        question.first, question.told_to = fates.tell, None
+        question.tell_fates, question.told_to = fates.tell, None
         question.host = None if sighting.host in self._hosts else sighting.host
         question.wait_for = frozenset(pending.runs if question.waits else ())
         self.probes.mask_earlier(question)

@@ -53,7 +53,7 @@ class DedupSpiderMiddleware(Component):
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield the requests that rules gave back, then what the spider starts with."""
-        for request in self._judge.rules.again() if self._judge else ():
+        for request in self._judge.rules.released() if self._judge else ():
             yield request
         async for output in start:
             yield output
@@ -116,7 +116,7 @@ class DedupSpiderMiddleware(Component):
             return
         pipeline.judge.rules.judged(exchange, verdict, is_page=True)
         if not kept and verdict.kept and verdict.row is not None:
-            pipeline.judge.settler.settle(verdict.row, kept=False)
+            pipeline.judge.settler.note_fate(verdict.row, kept=False)
             exchange.row = None
         pipeline.settle_page(exchange)
 
@@ -294,5 +294,5 @@ class DedupResponseMiddleware(Component):
         exchange.is_cut = exchange.is_given = False
         verdict, exchange.verdict = exchange.verdict, None
         if judge and verdict and verdict.kept and verdict.row is not None:
-            judge.settler.settle(verdict.row, kept=False)
+            judge.settler.note_fate(verdict.row, kept=False)
         return None

@@ -163,18 +163,18 @@ class DedupPipeline:
 
     def _item_scraped(self, item: Any) -> None:
         """Confirm a page: its item came through all pipelines."""
-        self._settle(item, kept=True, delivered=True)
+        self._item_done(item, kept=True, delivered=True)
 
     def _item_lost(self, item: Any, exception: Exception | None = None) -> None:
         """Release a page: its item was dropped, by us or others, or a pipeline failed."""
-        self._settle(item, kept=False, delivered=isinstance(exception, DuplicatePage))
+        self._item_done(item, kept=False, delivered=isinstance(exception, DuplicatePage))
 
-    def _settle(self, item: Any, *, kept: bool, delivered: bool) -> None:
-        token = self.tracker.settle(item)
+    def _item_done(self, item: Any, *, kept: bool, delivered: bool) -> None:
+        token = self.tracker.take(item)
         if kept and not self._feeds.scraped(item, token.rows if token else ()):
             delivered = False  # the feeds have taken its rows back
         elif token and token.row is not None:
-            self.judge.settler.settle(token.row, kept=kept)
+            self.judge.settler.note_fate(token.row, kept=kept)
         if token and (exchange := token.exchange):
             exchange.settled += 1
             exchange.delivered += delivered
@@ -191,7 +191,7 @@ class DedupPipeline:
         if exchange.row is not None and not exchange.is_open:
             is_bare = self._settings.source == "response" and not exchange.items
             kept = not is_bare and bool(exchange.delivered or not exchange.items)
-            self.judge.settler.settle(exchange.row, kept=kept, is_loss=not is_bare)
+            self.judge.settler.note_fate(exchange.row, kept=kept, is_loss=not is_bare)
 
     def open_spider(self, spider: Any = None) -> None:
         self.tracker = self._crawler.get_item_pipeline(TrackingPipeline) or self.tracker

@@ -164,9 +164,9 @@ class _Host:
         return kind
 
     def seen(self, gaps: GapSet) -> int:
-        """Return on how many pages each of *gaps* has moved by now, 0 unless earlier crawls knew all.
+        """Return on how many pages all *gaps* have moved by now, 0 if earlier crawls did not know them.
 
-        One that has also stayed counts as one that has moved so often that it is as likely to stay.
+        A gap that has also stayed counts as so many moves in a row as would make that as likely.
         """
         evidence = self.noise.evidence
         found = (evidence.get(gap, Evidence()).chance if gap in self.known else 1 for gap in gaps)

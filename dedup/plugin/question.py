@@ -22,7 +22,7 @@ Ask = Callable[[Detector], _T]  # what is asked of the index, by the detector of
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """What is asked of the index about one page; called, it records the page there."""
+    """What is asked of the index about one page; `record` writes it down there."""
 
     page: Page
     kind: str  # "page" or "item"
@@ -38,14 +38,14 @@ class Question:
     sighting: Sighting | None = None
     waits: bool = True  # it is not recorded as a copy of a row that is pending here
     wait_for: frozenset[int] = frozenset()  # the runs that have such rows, see `Ledger.find_or_add`
-    first: Ask[object] = lambda _: None  # what is done before, such as to tell the fates of other rows
+    tell_fates: Ask[object] = lambda _: None  # the fates of other rows, told in the same transaction
     host: str | None = None  # one that the crawl was not on before
     told_to: Detector | None = None  # who was told all but the page
 
-    def before(self, at: Detector) -> None:
-        """Do all but to record the page, once."""
+    def tell_rest(self, at: Detector) -> None:
+        """Tell the fates of other rows and the host, once."""
         if self.told_to is not at:
-            self.first(at)
+            self.tell_fates(at)
             if self.host is not None:
                 at.visit(self.host)
             self.told_to = at
@@ -62,11 +62,14 @@ class Question:
         if verdict.row is not None and self.siblings is not None:
             self.siblings.add(verdict.row)
 
-    def __call__(self, at: Detector) -> Verdict:
+    def record(self, at: Detector) -> Verdict:
+        """Judge and record the page, in one transaction with the rest; return its verdict."""
         # A file commits all at once; on a server others would wait for the lock.
         with nullcontext() if at.index.store.is_shared else at.index.batch():
-            self.before(at)
+            self.tell_rest(at)
             [verdict] = at.submit([self.to_record(at)])
             at.texts.compared(self.raw or self.page, verdict)
         self.note(verdict)
         return verdict
+
+    __call__ = record  # an `Ask`, too

@@ -179,7 +179,7 @@ class ServerThread:
 
 def _is_ready(ask: Question, at: Detector, *, is_first: bool) -> bool:
     try:
-        ask.before(at)
+        ask.tell_rest(at)
     except Exception as error:
         if is_first or isinstance(error, ServerAway):
             raise
@@ -238,7 +238,7 @@ class _Outage:
         if not isinstance(ask, Question):
             ask(server)
         elif number is None:  # it was to wait, and was asked about again
-            ask.before(server)
+            ask.tell_rest(server)
         else:
             row, siblings = self.draft.index.row(number), ask.siblings
             found = replace(

@@ -81,7 +81,7 @@ class PendingRows:
             with suppress(TimeoutError):
                 await asyncio.wait_for(event.wait(), seconds)
 
-    def settle(self, row: int, *, kept: bool) -> None:
+    def set_fate(self, row: int, *, kept: bool) -> None:
         """Note the fate of *row*, and wake the copies that wait for it."""
         self.fates[row] = kept
         for rows in self.runs.values():
@@ -133,22 +133,22 @@ class Settler:
         self.holds = False  # feeds hold what is kept until they are stored
         self._noted = 0
 
-    def settle(self, row: int, *, kept: bool, is_loss: bool = True) -> None:
+    def note_fate(self, row: int, *, kept: bool, is_loss: bool = True) -> None:
         """Confirm a pending row, or release it, which counts as a loss unless nothing was to be had."""
         if is_loss := is_loss and not kept:
             self._counts.add("released")
-        self._settle((row,), kept=kept, at_once=is_loss)
+        self._note((row,), kept=kept, at_once=is_loss)
 
     def take_back(self, rows: Sequence[int]) -> None:
         """Let *rows*, which a feed has lost, count as never seen, even if they were confirmed."""
         self._counts.add("lost_in_feeds", len(rows))
-        self._settle(rows, kept=False, at_once=True)
+        self._note(rows, kept=False, at_once=True)
 
-    def _settle(self, rows: Sequence[int], *, kept: bool, at_once: bool) -> None:
+    def _note(self, rows: Sequence[int], *, kept: bool, at_once: bool) -> None:
         if self._index.detector is None:
             return
         for row in rows:
-            self.pending.settle(row, kept=kept)
+            self.pending.set_fate(row, kept=kept)
         if at_once or len(self.pending.fates) >= MOST_GATHERED:
             self.flush()
         elif self._timer is None:
@@ -166,7 +166,7 @@ class Settler:
         """Note that *fates* are in the index, or not; ask for copies of what was lost."""
         self.pending.recorded(fates, is_done=is_done)
         for _, request in fates.copies if is_done else ():
-            self.again(request, "what it repeats was lost")
+            self.request_again(request, "what it repeats was lost")
 
     def close(self) -> None:
         """Tell the index of all fates; what is lost from now on, the next crawl asks for."""
@@ -200,7 +200,7 @@ class Settler:
     def _ask_for_copies(self, canonicals: Iterable[int], why: str) -> None:
         for canonical in canonicals:
             if copy := self._of_earlier.pop(canonical, None):
-                self.again(copy, why)
+                self.request_again(copy, why)
 
     def note_gone(self, url: str, status: int) -> None:
         """Note that a page may be gone: its address *url* has answered *status*, or led there.
@@ -220,11 +220,13 @@ class Settler:
 
         def restored(found: Any) -> None:
             for request in requests if found is not None and self._settings.drops else ():
-                self.again(request, "what was left out may tell it from other pages", is_loss=False)
+                self.request_again(
+                    request, "what was left out may tell it from other pages", is_loss=False
+                )
 
         self._index.do(lambda at: at.index.ledger.restore(at.rows(rows)), restored)
 
-    def again(self, request: Request, why: str, *, is_loss: bool = True) -> None:
+    def request_again(self, request: Request, why: str, *, is_loss: bool = True) -> None:
         """Ask for a page once more, past all filters, unless that would be the second time."""
         made, engine = once_more(request), self._crawler.engine
         if made is None or engine is None or self._again >= MOST_AGAIN:

@@ -166,7 +166,7 @@ class TrackingPipeline:
         self._tokens[id(item)] = token
         return token
 
-    def settle(self, item: Any) -> Token | None:
+    def take(self, item: Any) -> Token | None:
         """Return the token of an item whose fate is known, and forget it; None for none."""
         token = self._current()
         if token is None or (token.item is not item and token.judged is not item):

@@ -79,7 +79,7 @@ class CrawlRules:
         obeyed = counted(len(acting), "rule for URLs is", "rules for URLs are")
         logger.info("%s obeyed", obeyed)
 
-    def again(self) -> Iterator[Request]:
+    def released(self) -> Iterator[Request]:
         """Yield the requests that were withheld, earlier in this job too, by rules that act no more."""
         held = parked(self._crawler)
         for why in held.counts():
@@ -218,7 +218,7 @@ class CrawlRules:
         return len(self._urls) > MOST_URLS or self._links > _MOST_LINKS
 
     def _check(self, watch: Watch, signature: str, shows: tuple[int, ...] | None) -> None:
-        wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, counts=watch.stands)
+        wrong = self._obeyed.learn(watch.urls, signature, shows, watch.links, counts=watch.stands)
         for found in wrong:
             logger.warning("A rule is switched off: %s", _against(found))
             self._counts.add("rules/switched_off")
@@ -228,7 +228,7 @@ class CrawlRules:
 
     def _resume(self) -> None:
         assert self._crawler.engine is not None
-        for request in self.again():
+        for request in self.released():
             self._crawler.engine.crawl(request)
 
 

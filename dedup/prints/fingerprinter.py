@@ -117,14 +117,14 @@ class Shingles:
 
     def counts(self, hashes: Sampled) -> Tallies:
         """Return on how many pages each of *hashes* is."""
-        self._settle()
+        self._merge()
         counts = np.zeros(len(hashes), np.uint16)
         for known, counted in self._parts:
             found = positions(hashes, known)
             counts += np.where(found >= 0, counted[found], 0).astype(np.uint16)
         return counts
 
-    def _settle(self) -> None:
+    def _merge(self) -> None:
         if not self._new:
             return
         hashes = np.sort(np.concatenate(self._new))  # by itself it is much faster than with its places

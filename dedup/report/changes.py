@@ -22,7 +22,7 @@ from dedup.report.explanation import Again
 from dedup.rule.match import match
 
 CHANGES = ("added", "changed", "removed")  # see `docs/reference/changes.schema.json`
-_LISTED, _COUNTER = 3, 5  # addresses of a group; what came or went on so many pages is a counter
+_LISTED, _COUNTS_FROM = 3, 5  # addresses of a group; what came or went on so many pages is a counter
 _MOST_READ = 1_000  # pages whose texts are compared for the log
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
 _ONLY_NOISE = "only in what is left out by now"
@@ -200,7 +200,7 @@ class Changes:
         on, groups = Counter(chain(*said)), defaultdict[str, list[str]](list)
         for record, lines in zip(found, said, strict=True):
             name = _ONLY_NOISE * _is_noise(record)
-            if lines and min(on[line] for line in lines) >= _COUNTER:
+            if lines and min(on[line] for line in lines) >= _COUNTS_FROM:
                 name = f"only in “{printable(max(sorted(lines), key=on.__getitem__), _LONGEST_NAME)}”"
             if name:
                 groups[name].append(_shown(record))

@@ -19,42 +19,54 @@ SAME_TEXT = "An earlier run saw the same text at this URL."
 
 
 class Past(Protocol):
-    """What an index knows about the page that is to be judged.
-
-    *versions* are the rows of the same URL or key in the last earlier run that saw it, without those
-    that this crawl has met again already, and its canonicals of other crawls that show the same.
-    *candidates* gives other canonicals in batches, in the order of `nearness`; it is asked for the next
-    batch only if the last one had no match.  *standing* tells why this crawl may count on a
-    canonical, None if it may not; *rivals* are other canonicals of its cluster.  *is_restored* says that
-    the page was dropped and somebody wants it back.  *site* gives what is known about its site.
-    *again* is what this crawl has kept of the same URL by an earlier request, None for nothing.
-    *is_own_address* tells which URLs are other addresses of the page, *dropped* gives what it showed at
-    them when it was last dropped as a copy, and of what.
-    *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
-    somebody says it is no copy of: it is never dropped for those, whatever its text or past say.
-    *has_left* tells whether the address of a canonical is gone, or showed another page at last;
-    *is_back* whether that of the page was gone.
-    *flip* gives, if it shows again what one of its last visits showed, the first row that did, the
-    canonical that was last delivered, and whether the last visit showed it too.
-    """
+    """What an index knows about the page that is to be judged (`index/known.py` has it)."""
 
     @property
-    def versions(self) -> Sequence[Version]: ...
+    def versions(self) -> Sequence[Version]:
+        """The rows of its URL or key in the last earlier run that saw it, which this crawl has not met
+        again yet, and its canonicals of other crawls that show the same."""
+
     @property
-    def again(self) -> Version | None: ...
+    def again(self) -> Version | None:
+        """What this crawl has kept of its URL by an earlier request."""
+
     @property
-    def is_restored(self) -> bool: ...
-    def candidates(self) -> Iterable[Candidates]: ...
-    def standing(self, canonical: Canonical, /) -> Standing | None: ...
-    def rivals(self, canonical: Canonical, /) -> Iterable[Canonical]: ...
-    def site(self) -> SiteContext: ...
-    def is_own_address(self, url: str, /) -> bool: ...
-    def dropped(self) -> Iterable[tuple[Fingerprint, Canonical]]: ...
-    def originals(self) -> Iterable[Canonical]: ...
-    def is_stranger(self, canonical: Canonical, /) -> bool: ...
-    def has_left(self, canonical: Canonical, /) -> bool: ...
-    def is_back(self) -> bool: ...
-    def flip(self) -> tuple[int, Canonical, bool] | None: ...
+    def is_restored(self) -> bool:
+        """Whether it was dropped and somebody wants it back."""
+
+    def candidates(self) -> Iterable[Candidates]:
+        """Yield other canonicals, by `nearness`; for the next batch only if the last had no match."""
+
+    def standing(self, canonical: Canonical, /) -> Standing | None:
+        """Return why this crawl may count on a canonical, None if it may not."""
+
+    def rivals(self, canonical: Canonical, /) -> Iterable[Canonical]:
+        """Yield other canonicals of its cluster."""
+
+    def site(self) -> SiteContext:
+        """Return what is known about its site."""
+
+    def is_own_address(self, url: str, /) -> bool:
+        """Return whether that is another address of the page."""
+
+    def dropped(self) -> Iterable[tuple[Fingerprint, Canonical]]:
+        """Yield what its addresses showed when they were last dropped as a copy, and of what."""
+
+    def originals(self) -> Iterable[Canonical]:
+        """Yield the pages that somebody says it is a copy of."""
+
+    def is_stranger(self, canonical: Canonical, /) -> bool:
+        """Return whether somebody says it is no copy of that: it is never dropped for it."""
+
+    def has_left(self, canonical: Canonical, /) -> bool:
+        """Return whether the address of a canonical is gone, or showed another page at last."""
+
+    def is_back(self) -> bool:
+        """Return whether its own address was gone."""
+
+    def flip(self) -> tuple[int, Canonical, bool] | None:
+        """Return, if one of its last visits showed the same: the first row that did, the canonical that
+        was last delivered, and whether the last visit showed it."""
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:

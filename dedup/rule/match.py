@@ -504,11 +504,12 @@ def _viewed(found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContex
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
     """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
 
-    For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
-    have the same title, other values are another record (`_are_values`; in another structure those that
-    not all pages of a layout have), but not of a list; else ignore pairs with a number, except dates:
-    counters change.  But where it is known what changes, that was left out, and a number tells the page
-    from others: if it is new, or in the place of another one.
+    - For a record, all that *kept* has not: each of its values may be known.
+    - Under the same title, values in the place of others are another record, and no list (`_are_values`;
+      in another structure, of those that not all pages of a layout have).
+    - Where something was left out because it changes, a number tells the page from others, if it is new
+      or in the place of another one.
+    - Otherwise, under the same title, ignore pairs with a number, except dates: counters change.
     """
     others = other_pairs(kept.traits, page.traits)
     if not others or not site.is_known:
@@ -529,8 +530,8 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
             and _are_values(*values, site, has_numbers=bool(numbers or replaced))
         ):
             return len(values[0]) // prints.SAMPLED_BYTES
-        is_counted = page.left_out and has_same_title(kept, page)
-        if is_counted and numbers and (replaced or site.unknown(numbers).any()):
+        numbers_tell = page.left_out and has_same_title(kept, page)
+        if numbers_tell and numbers and (replaced or site.unknown(numbers).any()):
             return len(numbers) // prints.SAMPLED_BYTES
     # A title of many pages tells no two of them alike.
     is_named = found.finding == ELSEWHERE or title_in(page.traits) != prints.UNTITLED

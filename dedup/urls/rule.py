@@ -373,7 +373,7 @@ class Obeyed:
         is_look = any(count <= FIRST_LOOKS or (count + self._run) % STEP == 0 for count in counts)
         return None if is_look else page._replace(rules=used)
 
-    def seen(
+    def learn(
         self,
         urls: Sequence[str],
         signature: str,

@@ -112,7 +112,7 @@ def test_the_rows_that_are_asked_for(made: list[Row], settled: list[Any], turned
         assert [*map(store.add, made)] == expected
         for (where, values, holds), outcome, was in settled:
             found = [row for row in expected if holds(row) and was in (None, row.outcome)]
-            assert store.settle(outcome, where, *values, was=was) == len(found)
+            assert store.set_outcome(outcome, where, *values, was=was) == len(found)
             expected = [replace(row, outcome=outcome) if row in found else row for row in expected]
         for at in (number % len(made) for number in turned):
             expected[at] = replace(expected[at], listed=not expected[at].listed)
@@ -191,7 +191,7 @@ def test_what_fails_is_undone_as_a_whole(store: Store) -> None:
         store.add(plain(), b"page")
     with suppress(KeyError), store.transaction(writing=True):
         store.add(plain(2), b"page")
-        store.settle(Outcome.FORGOTTEN, "p.id = 1")
+        store.set_outcome(Outcome.FORGOTTEN, "p.id = 1")
         store.set_listed(store.row(1), listed=True)
         with store.transaction(writing=True), store.transaction(writing=False):
             store.put(Note("name", "text"), Visit("", "a", 1, 0))

@@ -121,7 +121,7 @@ class Walk:
         self._found(links)
         normal = self.obeyed.rules.normal
         stands = first == url or normal(first)[0] == normal(url)[0]
-        self.wrong += self.obeyed.seen([url], "", shows, links, counts=stands)
+        self.wrong += self.obeyed.learn([url], "", shows, links, counts=stands)
         for held, rules in list(self._held.items()):
             if not rules <= self.obeyed.rules.all:
                 del self._held[held]

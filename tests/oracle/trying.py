@@ -27,12 +27,12 @@ from tests.support.forking import forking
 # Faults to be planted, so that it is seen that the law can find them
 def _released_counts() -> None:
     """Take what a storage failed to store for delivered."""
-    settle = PendingRows.settle
+    set_fate = PendingRows.set_fate
 
     def planted(rows: PendingRows, row: int, *, kept: bool) -> None:
-        settle(rows, row, kept=True)
+        set_fate(rows, row, kept=True)
 
-    _plant(PendingRows, "settle", planted)
+    _plant(PendingRows, "set_fate", planted)
 
 
 def _anything_repeats() -> None:

@@ -70,7 +70,7 @@ def test_copies_of_what_is_under_way_are_noted_however_many_repeat_pages_of_earl
     for earlier in range(2, MOST_AGAIN + 3):
         settler.note_copy(replace(copy, canonical=earlier), request)
     settler.note_copy(replace(copy, canonical=1, standing=Standing(1, 7)), request)
-    settler.pending.settle(1, kept=False)
+    settler.pending.set_fate(1, kept=False)
     assert settler.pending.take().copies == [(9, request)]
 
 
@@ -84,7 +84,7 @@ async def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> N
     row = asking(judge, 1).row
     await judge.close("finished")
     assert asking(judge, 1) is None
-    judge.settler.settle(row, kept=True)
+    judge.settler.note_fate(row, kept=True)
     assert fates(tmp_path) == [Outcome.RELEASED]
 
 
@@ -108,7 +108,7 @@ async def test_an_unsettled_row_holds_up_none(tmp_path: Path, monkeypatch: pytes
     asked = [asking(judge, n).row for n in range(6)]
     broken.update(asked)
     for row in asked:
-        judge.settler.settle(row, kept=True)
+        judge.settler.note_fate(row, kept=True)
     for n in range(3):
         assert asking(judge, 9 + n) is None  # each with one of them
     broken.intersection_update(asked[:1])
@@ -120,7 +120,7 @@ async def test_an_unsettled_row_holds_up_none(tmp_path: Path, monkeypatch: pytes
 @asynchronous
 async def test_what_could_not_be_committed_is_told_when_there_is_room(tmp_path: Path, what: str) -> None:
     judge = judge_of(tmp_path)
-    judge.settler.settle(asking(judge, 1, "http://a/0").row, kept=True)
+    judge.settler.note_fate(asking(judge, 1, "http://a/0").row, kept=True)
     assert judge.index.detector is not None
     connection: Any = judge.index.detector.index.store.connection
     connection.set_authorizer(lambda _, what, *__: what == "COMMIT")  # 1 denies it
@@ -153,12 +153,12 @@ async def test_rows_are_confirmed_together_before_anybody_leans_on_them(
     number = MOST_GATHERED if what == "many" else 3
     asked = [asking(judge, n).row for n in range(number)]
     for row in asked[what == "release" :]:
-        judge.settler.settle(row, kept=True)
+        judge.settler.note_fate(row, kept=True)
     if what == "question":
         copy = asking(judge, 2)
         assert (copy.canonical, bool(copy.row)) == (asked[2], True)
     elif what == "release":
-        judge.settler.settle(asked[0], kept=False)
+        judge.settler.note_fate(asked[0], kept=False)
     elif what == "moment":
         await asyncio.sleep(0.1)
     if what != "close":
@@ -175,7 +175,7 @@ async def test_crawlers_of_one_process_hear_of_each_other(tmp_path: Path) -> Non
     one, other = judge_of(tmp_path, DEDUP_CRAWL="both"), judge_of(tmp_path, DEDUP_CRAWL="both")
     verdict, copy = asking(one, 1, "http://a/0"), asking(other, 1, "http://a/1")
     assert copy.row is None
-    one.settler.settle(verdict.row, kept=True)
+    one.settler.note_fate(verdict.row, kept=True)
     assert asking(other, 1, "http://a/1").row == 2
     await one.close("finished")
     await other.close("finished")

@@ -112,10 +112,10 @@ async def crawled(address: str, server: Server | None, steps: list[Step], *, ret
         if len(under_way) > number % 3:
             row, of = under_way.pop(0)
             delivered[of.text] += of.is_kept
-            judge.settler.settle(row, kept=of.is_kept)
+            judge.settler.note_fate(row, kept=of.is_kept)
     for row, of in under_way:
         delivered[of.text] += of.is_kept
-        judge.settler.settle(row, kept=of.is_kept)
+        judge.settler.note_fate(row, kept=of.is_kept)
     if server and returns:
         server.is_away = False
     await judge.close("finished")
@@ -206,13 +206,13 @@ async def test_what_another_machine_has_kept_meanwhile_is_told(
     one = judge_of(address)
     server.is_away = True
     verdict = await asked(one, 1, "http://a/1")
-    one.settler.settle(verdict.row, kept=is_kept)
+    one.settler.note_fate(verdict.row, kept=is_kept)
     server.is_away = False
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other" / "cache"))
     other = judge_of(address)
     verdict = await asked(other, 1, "http://a/2")
     assert verdict.kept
-    other.settler.settle(verdict.row, kept=True)
+    other.settler.note_fate(verdict.row, kept=True)
     await other.close("finished")
     await one.close("finished")
     assert one.counts.own().get("kept_twice") == 1
@@ -230,7 +230,7 @@ async def test_copies_of_what_is_lost_are_asked_for_again(
 ) -> None:
     address, again = postgres.empty(), list[str]()
     judge = judge_of(address)
-    monkeypatch.setattr(judge.settler, "again", lambda request, _: again.append(request.url))
+    monkeypatch.setattr(judge.settler, "request_again", lambda request, _: again.append(request.url))
     server.is_away = True
     verdicts = [await asked(judge, 1, url) for url in ("http://a/1", "http://a/2")]
     for number, verdict in enumerate(verdicts, 1):
@@ -238,7 +238,7 @@ async def test_copies_of_what_is_lost_are_asked_for_again(
     server.is_away = not is_back
     thread: Any = judge.index._server
     await until(lambda: not (is_back and thread._outage))
-    judge.settler.settle(verdicts[0].row, kept=False)
+    judge.settler.note_fate(verdicts[0].row, kept=False)
     await until(lambda: bool(again))
     server.is_away = False
     await judge.close("finished")
@@ -262,7 +262,7 @@ async def test_what_was_recorded_in_an_outage_is_known_after_and_in_the_next(ser
         question = judge.prepared(Question(page(text(1), "http://a/2"), "item"))
         copy: Any = await judge.ask_in_turn(question)
         assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (None, row, [row])
-    judge.settler.settle(row, kept=False)
+    judge.settler.note_fate(row, kept=False)
     assert (await asked(judge, 1, "http://a/3")).kept
     server.is_away = False
     await judge.close("finished")
@@ -380,7 +380,7 @@ async def test_a_server_that_goes_away_as_another_run_begins_is_not_missed(
 async def test_a_connection_cut_before_the_end_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
     address = postgres.empty()
     judge = judge_of(address)
-    judge.settler.settle((await asked(judge, 0, "http://a/0")).row, kept=True)
+    judge.settler.note_fate((await asked(judge, 0, "http://a/0")).row, kept=True)
     judge.settler.flush()
     await asked(judge, 0, "http://a/1")
     connection = cast(Any, judge.index.detector).index.store._server._connection

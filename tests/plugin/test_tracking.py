@@ -16,7 +16,7 @@ def test_an_item_is_found_by_what_went_in_and_by_what_was_judged() -> None:
         tracker.begin(item)
         token = tracker.judged(judged)
         token.row = 7
-        assert tracker.settle(item if use_input else judged) is token
+        assert tracker.take(item if use_input else judged) is token
         assert tracker._tokens == {}
 
 
@@ -29,7 +29,7 @@ def test_a_replaced_item_is_found_through_its_context() -> None:
         await asyncio.sleep(0)
         tracker.judged(dict(item)).row = number
         await asyncio.sleep(0)
-        token = tracker.settle({"replaced": number})
+        token = tracker.take({"replaced": number})
         assert token is not None
         assert token.row is not None
         return number, token.row
@@ -52,10 +52,10 @@ def test_an_item_that_failed_early_does_not_take_anothers_token() -> None:
 
     copy_context().run(enter_first)
     tracker.begin(second)  # and a pipeline before ours drops it
-    settled = tracker.settle(second)
+    settled = tracker.take(second)
     assert settled is not None
     assert settled.row is None
-    found = tracker.settle(first)
+    found = tracker.take(first)
     assert found is not None
     assert found.row == 1
 
@@ -100,7 +100,7 @@ def test_a_response_is_asked_for_by_its_url_unless_something_led_to_it(
 def test_of_two_items_in_one_context_each_has_its_own_fate() -> None:
     tracker, first, second = TrackingPipeline(), {"a": 1}, {"a": 2}
     own, other = tracker.begin(first), tracker.begin(second)
-    assert tracker.settle(first) is own
-    assert tracker.settle(second) is other
+    assert tracker.take(first) is own
+    assert tracker.take(second) is other
     # What is judged later in the same context is none of them.
     assert tracker.judged({"a": 3}) not in {own, other}
