@@ -365,7 +365,7 @@ class Known(Past):
     # What is gone
 
     def has_left(self, canonical: Canonical) -> bool:
-        key, seen = url_key(canonical.url), f"p.scope = ? AND {_AT} AND {STANDS}"
+        key, seen = url_key(canonical.url), f"{self._of_group} AND {_AT} AND {STANDS}"
         answered = max(answers(self.store, key).get(key, ()), default=0)
         last = [*self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=2)]
         runs = [row.sighting.run for row in last]  # one run, where several items were made of a page
@@ -382,8 +382,8 @@ class Known(Past):
         found = answers(self.store, key).get(key, {})
         if max(found, default=0) <= runs[0] or max(found) in self.crawl:
             return False
-        has_moved = self.store.rows("p.represents = ? AND p.kept", latest[0].origin, limit=1)
-        return found[max(found)] in REMOVED or next(has_moved, None) is not None
+        moved = self.store.rows("represents = ? AND kept AND NOT is_dry", latest[0].origin, limit=1)
+        return found[max(found)] in REMOVED or next(moved, None) is not None
 
     def pool(self) -> Pool:
         """Return what the page is compared with: of own versions only those its crawl has met again."""

@@ -20,7 +20,7 @@ def broken(seeds: range, fault: str = "") -> Iterator[tuple[int, list[Violation]
 
 
 SLOW, NIGHTLY = pytest.mark.slow, [pytest.mark.slow, pytest.mark.nightly]
-ONCE_BROKEN = 593, 3055, 40056, 40236, 60061, 91025
+ONCE_BROKEN = 593, 3055, 40056, 40236, 60061, 91025, 600_210
 
 
 @pytest.mark.parametrize(

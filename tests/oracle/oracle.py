@@ -138,11 +138,9 @@ class _Reading:
 
     def _settle_pages(self) -> None:
         for place, page in list(self.lived.pages.items()):
-            units = [unit for unit in self.lived.units if (unit.url, unit.visit) == place]
-            stored = [unit.at for unit in units if unit.fate == "stored"]
-            if stored:
-                page.at = min(stored)
-            else:
+            stored = [unit.at for unit in self.lived.stored() if (unit.url, unit.visit) == place]
+            page.at = min(stored, default=0)
+            if not stored:
                 del self.lived.pages[place]
 
     def _page(self, place: Place, at: int) -> Unit:
@@ -280,13 +278,11 @@ class _Trial:
     def violations(self) -> Iterator[Violation]:
         yield from self.problems
         for lived in self.lived:
+            yield from self._judged(lived)
             if lived.is_real:
-                yield from self._judged(lived)
                 yield from self._drops(lived)
                 yield from self._again(lived)
                 yield from self._lazy(lived)
-            else:
-                yield from self._dry(lived)
         yield from self._links()
         yield from self._second()
 
@@ -324,8 +320,9 @@ class _Trial:
         )
 
     def _stands_elsewhere(self, unit: Unit, lived: Lived) -> bool:
-        """Whether it may be a copy of none, as all that it says stands on several others."""
-        return len(unit.truth) > MOST_LOST and not (self.history.has_keys or self._lost(unit, lived))
+        """Whether it may be a copy of any of its key: what it says stands on others, but where texts meet."""
+        keys = {other.key for other in self._delivered(unit) if self._stands(other, unit)}
+        return len(unit.truth) > MOST_LOST and unit.key in keys and self._lost(unit, lived) <= 2
 
     def _is_news(self, unit: Unit, lived: Lived) -> bool:
         """Whether what it says was never delivered, nor repeats what this crawl has delivered."""
@@ -430,17 +427,11 @@ class _Trial:
 
     def _judged(self, lived: Lived) -> Iterator[Violation]:
         for unit in lived.units:
-            if unit.fate == "dropped" and not unit.is_judged:
-                what = "its request was exempt" if self._leaf(unit).is_exempt else "it is a record"
-                yield Violation("judged", lived.number, f"{unit} was dropped, but {what}")
-
-    def _leaf(self, unit: Unit) -> Leaf:
-        return leaf_at(self._step(unit), (unit.url, unit.visit))
-
-    def _dry(self, lived: Lived) -> Iterator[Violation]:
-        for unit in lived.units:
-            if unit.fate == "dropped":
+            if unit.fate == "dropped" and not lived.is_real:
                 yield Violation("dry", lived.number, f"{unit} was dropped in a dry run")
+            elif unit.fate == "dropped" and not unit.is_judged:
+                what = "but it is a record, or its request was exempt"
+                yield Violation("judged", lived.number, f"{unit} was dropped, {what}")
 
     # What is asked for again
 
@@ -455,7 +446,10 @@ class _Trial:
         lived = self.lived[unit.step]
         same = [it for it in lived.stored() if (it.url, it.key) == (unit.url, unit.key)]
         asked = [it for it in same if it.visit < unit.visit and not it.is_led and self._is_only(it)]
-        if unit.is_led or not asked or not self._is_only(unit):
+        # A job that was killed may ask again for what it follows by links.
+        before = self._in_folder(self.lived[: unit.step], lived.step)
+        is_resumed = any(one.ending == "killed" for one in before)
+        if unit.is_led or not asked or not self._is_only(unit) or is_resumed:
             return False
         last = max(asked, key=lambda other: other.visit)
         return last.page.token_digest != unit.page.token_digest
@@ -471,7 +465,7 @@ class _Trial:
         )
 
     def _is_only(self, unit: Unit) -> bool:
-        return len(self._leaf(unit).things) < 2
+        return len(leaf_at(self._step(unit), (unit.url, unit.visit)).things) < 2
 
     # What must be dropped
 
@@ -480,6 +474,8 @@ class _Trial:
         earlier = [unit for other in self.lived[: lived.number] for unit in other.units]
         before = {unit.identity for unit in earlier if unit.fate in ("stored", "failed", "open")}
         stored = [unit for unit in lived.stored() if unit.is_judged]
+        [together] = [group for group in self.history.together() if lived.number in group]
+        at_once = [unit for number in together for unit in self.lived[number].stored()]
         for unit in stored:
             # Of several items of a response nobody knows which one is the version of which.
             is_version = self._has_changed(unit) or (unit.visit and not self._is_only(unit))
@@ -492,12 +488,15 @@ class _Trial:
                     and other.stands_for_page == unit.stands_for_page
                     and other.key == unit.key
                     and self._scope(other) == self._scope(unit)
-                    and not any(self._replaces(later, other) for later in stored)
+                    and not any(self._replaces(later, other) for later in at_once)
                 ):
                     yield Violation("lazy", lived.number, f"{unit} was stored after {other}")
                     break
 
     def _replaces(self, later: Unit, other: Unit) -> bool:
+        """Whether a crawl asked for *other* again, or one beside it had its key, and it said else."""
+        if later.step != other.step:
+            return later.identity == other.identity and later.page != other.page
         same = (later.url, later.key) == (other.url, other.key)
         return same and later.visit > other.visit and self._has_changed(later)
 
