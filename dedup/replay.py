@@ -82,6 +82,12 @@ class Replay:
         gaps = self._gaps.get((scope, host)) or self._gaps.get(("", host))
         return self.marked.obeyed(gaps.masked(page)[0] if gaps else page)
 
+    def whole(self, *rows: Row) -> list[str]:
+        """Return the whole texts of the pages of *rows*, each with its title and all addresses."""
+        names = [row.sighting.url for row in rows]
+        pages = (self.page_of(row.id, is_whole=True) for row in rows)
+        return ["\n".join((page.title, *names, page.text)) for page in pages if page]
+
     def print_of(self, row: Row) -> Fingerprint:
         """Return the fingerprint of the page of *row*, made anew where its text is stored."""
         host, stored = row.sighting.host, row.sighting.fingerprint

@@ -51,9 +51,8 @@ class Again(Replay):
 
     def compared(self, kept: Row, row: Row) -> Compared | None:
         """Return the texts of the pages of two rows compared, None where one is not stored."""
-        pages = [self.page_of(one.id, is_whole=whole) for whole in (False, True) for one in (kept, row)]
-        texts = [page.text for page in pages if page]
-        return compared(*texts) if len(texts) == len(pages) else None
+        texts = [page.text for page in map(self.page_of, (kept.id, row.id)) if page]
+        return compared(*texts, *self.whole(kept, row)) if len(texts) == 2 else None
 
     def decided(self, row: Row, *, at_length: bool = False) -> str:
         """Return what the crawl decided about *row*, and why; *at_length* with what the rule said."""

@@ -192,13 +192,12 @@ class Losses:
 
 def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
     """Return what is lost with *pairs* by their texts, if they are stored; with *others* in fields."""
-    index, read, whole = again.index, cache(again.page_of), cache(partial(again.page_of, is_whole=True))
+    index, read = again.index, cache(again.page_of)
     texts, lost = {}, list[LostLine]()
     for kept, copy in pairs:
         if (one := read(kept)) and (other := read(copy)):
-            both = [page.text for page in map(whole, (kept, copy)) if page]
-            found = texts[copy] = compared(one.text, other.text, *both)
             row = index.row(copy)
+            found = texts[copy] = compared(one.text, other.text, *again.whole(index.row(kept), row))
             if row.verdict.nowhere != 0:
                 lost += _lost_lines(found.losing, kept, row, one, other)
     fields = {}

@@ -204,6 +204,12 @@ def said_to_be_copies(*bodies: str) -> Index:
     return stored(enumerate(bodies), exceptions=said)
 
 
+def test_the_title_and_the_address_of_a_page_are_not_lost_where_a_view_for_print_shows_them() -> None:
+    said = f"<title>A coat of wool</title><p>{SAID}"
+    view = f"{said}<p>A coat of wool<p>http://a.example/0<p>http://a.example/1"
+    assert told(said_to_be_copies(said, view)) == (GREEN, [])
+
+
 def test_a_word_that_a_view_adds_is_no_part_of_a_longer_one() -> None:
     said = f"<title>A</title><div><p>Printers are slow: {SAID}</p></div>"
     view = said.replace("div", "main") + "<h6>Print</h6>"
