@@ -8,10 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
-FLOORS = (
-    "native model, reading, prints, rule urls, index, replay, files report settings, cli plugin".split(
-        ","
-    )
+FLOORS = "native model processes, reading, prints, rule urls, index, replay, files report settings, cli plugin".split(
+    ","
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.
 PLACES = {
@@ -25,6 +23,7 @@ PLACES = {
     "jinja2": ("report/html",),
     **dict.fromkeys(("brotli", "warcio"), ("files/warc",)),
     "msgpack": ("index/server",),
+    "multiprocessing": ("processes",),
     "psycopg": ("index/server",),
     "pyarrow": ("files/formats",),
     "rapidfuzz": ("report/diff",),

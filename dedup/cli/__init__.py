@@ -297,6 +297,7 @@ def forget() -> None:
     *("jsonl", "csv", "html", "warc", "parquet"), told="The format of all FILES, whatever their names."
 )
 @click.option("--spider", default="", type=text, help="Take them for pages of this spider.")
+@click.option("--jobs", type=click.IntRange(1, 60), help="Processes for reading [default: one a core].")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
 @_settings
 def add() -> None:

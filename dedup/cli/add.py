@@ -32,6 +32,7 @@ def add(
     output: Path | None,
     form: str | None,
     spider: str,
+    jobs: int | None,
     as_json: bool,
     settings: Given,
 ) -> None:
@@ -50,7 +51,7 @@ def add(
             if number == _MAX_PROBLEMS:
                 click.echo("further problems are only counted", err=True)
 
-        adding = Adding(opened, inputs, chosen, spider=spider, output=output, tell=tell)
+        adding = Adding(opened, inputs, chosen, spider=spider, jobs=jobs, output=output, tell=tell)
         counts = adding.counts
         gc.freeze()  # the modules: each full collection would go through them again
         begin = time.perf_counter()
@@ -67,8 +68,7 @@ def add(
             raise DedupError(f"interrupted after {counts['records']:,} records") from None
         for trouble in inputs.troubles:
             click.echo(printable(trouble, limit=500), err=True)
-        tell_all = _print_figures if as_json else _sum_up
-        tell_all(adding, run, opened, time.perf_counter() - begin)
+        (_print_figures if as_json else _sum_up)(adding, run, opened, time.perf_counter() - begin)
     if inputs.troubles or 0 < counts["seen"] == counts["not_judged"]:
         sys.exit(1)
 

@@ -150,7 +150,7 @@ def working(what: str) -> Iterator[None]:
 def progress_bar(what: str) -> Iterator[Callable[..., None]]:
     """Give a function that takes how much is done, of how much, and what to say of it, for a bar.
 
-    The bar is on the standard error, on a terminal only, and has no thread: processes can be forked.
+    The bar is on the standard error, on a terminal only.
     """
     if not is_watched():
         yield lambda *_: None

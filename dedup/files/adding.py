@@ -1,13 +1,14 @@
-"""Pages of files into an index, in the order of the input."""
+"""Pages of files into an index: read on all cores, and judged in the order of the input."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from pathlib import Path
 
 from dedup.files import formats
@@ -15,20 +16,22 @@ from dedup.files.formats import BadRecord, Feed, FeedError, Read, Record, Write
 from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
-from dedup.index.index import Detector
+from dedup.index.index import Detector, are_small
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import PageToRecord, Sighting
 from dedup.model.urls import host_of, valid
 from dedup.model.verdict import Reason
+from dedup.prints.fingerprinter import fingerprint
+from dedup.processes import in_batches, shared_out
 from dedup.reading.fields import FieldRule, NoHtml
+from dedup.reading.markup import Excess
 from dedup.reading.noise import MarkedPlaces
-from dedup.reading.page import Page, judged_part
+from dedup.reading.page import Page, judged_part, pack, sighting_of
 from dedup.settings import DedupSettings
 
 _KINDS = formats.JsonLines, formats.CsvRows, formats.HtmlFile, WebArchive, formats.ParquetRows
 FORMATS: dict[str, type[Feed]] = {kind.form: kind for kind in _KINDS}
-# Of one transaction: with fewer of them commits cost more, and more would need more memory.
-BATCH_RECORDS = 32
+BATCH_RECORDS, BATCH_BYTES = 32, 512 * 1024  # of one transaction: fewer cost more, more need memory
 
 
 @dataclass(slots=True)
@@ -113,13 +116,13 @@ def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
         raise DedupError(f"{first.name} and {other.name} {told}")
 
 
-# A page, or what is wrong with a record, or None for nothing; one that is no page at all ends the work.
-Result = tuple[Page, Sighting] | NoHtml | str | None
+# A page and what is stored of it, or what is wrong with a record, or None where it holds nothing.
+Result = tuple[Sighting, bytes, Excess | None] | NoHtml | str | None
 
 
 @dataclass(slots=True)
 class Adding:
-    """One pass of the *inputs* through *index*, as what *spider* has met.
+    """One pass of the *inputs* through *index*, as what *spider* has met, read in *jobs* processes.
 
     What is kept is written to *output*, if there is one.  *tell* is called with problems; why a file
     could not be read to its end is added to the troubles of the inputs.  *counts* are by verdict, with
@@ -131,6 +134,7 @@ class Adding:
     inputs: Inputs
     settings: DedupSettings
     spider: str = ""
+    jobs: int | None = 1
     output: Path | None = None
     tell: Callable[[str], None] = lambda _: None
     counts: Counter[str] = field(default_factory=Counter)
@@ -151,9 +155,11 @@ class Adding:
                     sink = self.inputs.feeds[0].sink(part, compressed=output.suffix.lower() == ".gz")
                     write = opened.enter_context(sink)
                     detector.hold()
-                records = self._records()
-                while batch := [*islice(records, BATCH_RECORDS)]:
-                    self._judge_and_write(detector, batch, write)
+                stores, work = detector.texts.are_kept, partial(results_of, self.settings, detector.run)
+                batches = in_batches(self._records(), lambda one: one.size, BATCH_RECORDS, BATCH_BYTES)
+                tasks = ((some, ([one.read for one in some], stores())) for some in batches)
+                for records, found in opened.enter_context(closing(shared_out(work, tasks, self.jobs))):
+                    self._settle(detector, [*zip(records, found, strict=True)], write)
                     progress()
             self.index.runs.let_go(detector.run)
             return detector.run
@@ -167,40 +173,17 @@ class Adding:
             except FeedError as error:
                 self.inputs.troubles.append(str(error))
 
-    def _judge_and_write(self, detector: Detector, records: list[Record], write: Write) -> None:
-        """Judge *records* in one transaction, and then *write* those that are kept."""
-        marked = MarkedPlaces(self.settings.config.exceptions)
-        # In no transaction: others write meanwhile.
-        results = [self._result(detector, marked, record.read) for record in records]
+    def _settle(self, detector: Detector, found: list[tuple[Record, Result]], write: Write) -> None:
+        """Judge what was *found* in one transaction, and then *write* what is kept."""
         with self.index.batch():
-            are_kept = [self._is_kept(detector, *one) for one in zip(records, results, strict=True)]
-        for record, result, is_kept in zip(records, results, are_kept, strict=True):
+            are_kept = [self._is_kept(detector, *one) for one in found]
+        for (record, result), is_kept in zip(found, are_kept, strict=True):
             self.counts["records"] += 1
             if isinstance(result, str):
                 self.counts["bad"] += 1
                 self.tell(f"{record.name} {result}")
             if is_kept:
                 write(record.source)
-
-    def _result(self, detector: Detector, marked: MarkedPlaces, read: Read) -> Result:
-        settings, stores = self.settings, detector.texts.are_kept()
-        try:
-            if isinstance(read, BadRecord):
-                raise read
-            raw = read and read()
-            if raw is None:
-                return None
-            host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
-            page = Page.of_raw(raw, with_places=stores or host in marked)
-            page = judged_part(page, settings.ignore, lambda: raw.markup).of_record(raw)
-            page = marked.obeyed(page)
-            return page, detector.sighting(page, kind="item" if settings.source == "item" else "page")
-        except NoHtml as error:
-            return error
-        except BadRecord as error:
-            return str(error)
-        except Exception as error:  # no page may stop the others
-            return f"cannot be judged: {type(error).__name__}: {error}"
 
     def _is_kept(self, detector: Detector, record: Record, result: Result) -> bool:
         if result is None and not record.is_page:
@@ -218,15 +201,39 @@ class Adding:
         if not isinstance(result, tuple):
             counts.update(("kept", "not_judged"))
             return True
-        page, sighting = result
-        if page.excess:
-            counts[f"over_limit/{page.excess}"] += 1
-        asked = PageToRecord(sighting, detector.texts.kept(page))
+        sighting, stored, excess = result
+        if excess:
+            counts[f"over_limit/{excess}"] += 1
+        asked = PageToRecord(sighting, detector.texts.kept(None, stored))
         (verdict,) = detector.submit([asked], confirmed=True)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         counts["beside"] += verdict.nearest is not None
         counts["as_before"] += verdict.reason is Reason.UNCHANGED and verdict.repeats_another
-        is_alone = self.settings.config.unchanged == "drop"
-        is_earlier = is_alone and verdict.canonical_run != detector.run.id
+        is_earlier = verdict.canonical_run != detector.run.id and detector.config.unchanged == "drop"
         counts["dropped_for_earlier_run"] += is_earlier and not verdict.kept
         return verdict.kept
+
+
+def results_of(settings: DedupSettings, run: Run, task: tuple[Iterable[Read], bool]) -> list[Result]:
+    """Return what records give, by what reads them, and whether the index stores texts."""
+    config, (reads, stores) = settings.config, task
+    kind, marked = "item" if settings.source == "item" else "page", MarkedPlaces(config.exceptions)
+    sighted = partial(sighting_of, kind=kind, scope=config.scope, spider=run.spider, run=run.id)
+
+    def result(read: Read) -> Result:
+        try:
+            if isinstance(read, BadRecord):
+                raise read
+            if not (raw := read and read()):
+                return None
+            host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
+            page = Page.of_raw(raw, with_places=stores or host in marked)
+            page = marked.obeyed(judged_part(page, settings.ignore, lambda: raw.markup).of_record(raw))
+            seen = sighted(page, fingerprint(page, config), time=time.time())
+            return seen, pack(page, is_small=are_small(config)) if stores else b"", page.excess
+        except DedupError as error:
+            return error if isinstance(error, NoHtml) else str(error)
+        except Exception as error:  # no page may stop the others
+            return f"cannot be judged: {type(error).__name__}: {error}"
+
+    return [*map(result, reads)]

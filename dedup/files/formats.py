@@ -51,6 +51,7 @@ class Record(NamedTuple):
     source: Any
     read: Read
     is_page: bool = True
+    size: int = 0  #: the bytes that *read* holds
 
 
 @dataclass
@@ -147,7 +148,7 @@ class JsonLines(Lines):
         for number, line in enumerate(self.lines(), 1):
             if line.strip():
                 read = partial(self.page, line, self.rule)
-                yield Record(f"{self.name}, line {number:,}", line, read)
+                yield Record(f"{self.name}, line {number:,}", line, read, size=len(line))
 
     @staticmethod
     def page(line: bytes, rule: FieldRule) -> RawPage | None:
@@ -196,7 +197,7 @@ class CsvRows(Lines):
                 read = BadRecord(f"is not valid CSV: {error}")
             source = b"".join(islice(again, rows.line_num - begin))
             if read:
-                yield Record(f"{self.name}, line {begin + 2:,}", source, read)
+                yield Record(f"{self.name}, line {begin + 2:,}", source, read, size=len(source))
 
     @staticmethod
     def page(columns: list[str], row: list[str], rule: FieldRule) -> RawPage | None:
@@ -246,8 +247,7 @@ class ParquetRows(Feed):
         try:
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
-            how = "Parquet is read with pyarrow; install it with: pip install pyarrow"
-            raise DedupError(how) from error
+            raise DedupError("Parquet is read with pyarrow: pip install pyarrow") from error
         with self.opened(), ParquetFile(self.name) as file:
             names = file.schema_arrow.names
             self.check_columns(names)
@@ -255,13 +255,12 @@ class ParquetRows(Feed):
                 raise FeedError(f"{self.name} has more than one column {twice}")
             groups = range(file.num_row_groups)  # one by one, or all stay in memory
             batches = (rows for group in groups for rows in file.iter_batches(64, [group]))
-            places = ((rows, index) for rows in batches for index in range(rows.num_rows))
-            for number, (rows, index) in enumerate(places, 1):
+            slices = (rows.slice(index, 1) for rows in batches for index in range(rows.num_rows))
+            for number, row in enumerate(slices, 1):
                 self.share = number / file.metadata.num_rows
                 try:
-                    (row,) = rows.slice(index, 1).to_pylist()
-                    read: Read = partial(raw_page_of, row, self.rule)
+                    read: Read = partial(raw_page_of, row.to_pylist()[0], self.rule)
                 except (ValueError, OverflowError) as error:  # no UTF-8, or no date
                     read = BadRecord(f"cannot be read: {error}")
                 source = os.fsencode(f"{self.name} {number}")
-                yield Record(f"{self.name}, row {number:,}", source, read)
+                yield Record(f"{self.name}, row {number:,}", source, read, size=row.nbytes)

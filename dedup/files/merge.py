@@ -44,8 +44,7 @@ def merge(
 
     Raises `IndexMismatch` where the fingerprints were made by different recipes.
     """
-    recipe = other.recipe()
-    if not recipe:
+    if not (recipe := other.recipe()):
         raise DedupError(f"there is nothing in {other.name} to merge")
     try:
         index.require_recipe(recipe)

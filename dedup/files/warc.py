@@ -131,8 +131,7 @@ def _archive(file: BinaryIO, **options: bool) -> Any:
     try:
         from warcio.archiveiterator import WARCIterator
     except ImportError as error:
-        how = "web archives are read with warcio; install it with: pip install warcio"
-        raise DedupError(how) from error
+        raise DedupError("web archives are read with warcio: pip install warcio") from error
     archive = WARCIterator(file, **options)
     # What is no archive may have no lines: a long one would take the square of the time.
     readline = archive.reader.readline
@@ -148,14 +147,10 @@ def _body(record: Any) -> bytes:
     coding = (http.get_header("content-encoding") or "").lower() if http else ""
     if http and coding not in ("gzip", "deflate"):
         http.replace_header("content-encoding", "")  # it cannot use this Brotli
-    too_long = BadRecord(f"it has more than {MAX_RECORD:,} bytes")
-    if record.raw_stream.limit > MAX_RECORD:
-        raise too_long
     said = record.content_stream()
     found = DecompressingBufferedReader(said)  # what is still packed
     body: bytes = found.read(MAX_RECORD + 1)
-    unpackings = [getattr(stream, "decompressor", None) for stream in (said, found)]
-    ends = [unpacking.eof for unpacking in unpackings if unpacking]
+    ends = [one.eof for stream in (said, found) if (one := getattr(stream, "decompressor", None))]
     if "br" in coding and _CONTROLS.search(body, 0, 1024):
         try:
             import brotli
@@ -165,7 +160,7 @@ def _body(record: Any) -> bytes:
         body = unbrotli.process(body, output_buffer_limit=MAX_RECORD + 1)
         ends = [unbrotli.is_finished()]
     if len(body) > MAX_RECORD:
-        raise too_long
+        raise BadRecord(f"it has more than {MAX_RECORD:,} bytes")
     if not all(ends) or (coding and not ends and _CONTROLS.search(body, 0, 1024)):
         raise BadRecord(f"its body cannot be unpacked ({coding or 'gzip'})")
     return body

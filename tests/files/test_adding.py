@@ -5,7 +5,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,22 @@ from click.testing import Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex, fingerprint
+from dedup import (
+    DedupConfig,
+    Detector,
+    Fingerprint,
+    MemoryIndex,
+    Page,
+    SQLiteIndex,
+    fingerprint,
+    processes,
+)
 from dedup.files import adding as adding_module
 from dedup.files.adding import Adding, find_feeds
 from dedup.index import Index
+from dedup.model.marks import Exceptions, Said
 from dedup.reading.fields import FieldRule
+from dedup.reading.noise import Gap, place_name
 from dedup.settings import DedupSettings
 from tests.files import formats
 from tests.files.formats import WRITERS
@@ -93,18 +105,50 @@ def test_the_output_has_all_that_is_no_copy_as_it_was(tmp_path: Path, name: str)
     assert pages_in(output) == pages_in(expected)
 
 
-def test_files_are_judged_in_order_whatever_cannot_be_read(tmp_path: Path) -> None:
-    folder = tmp_path / "pages with a space"
-    folder.mkdir()
-    for number in range(90):
-        text = " ".join(f"w{number // 3}x{word}" for word in range(40 + 9_000 * (number % 9 == 0)))
-        (folder / f"{number:02}.html").write_text(f"<body><p>{text} <i>{number % 2}</i>")
-    for number in (5, 70):  # links to nothing
-        (folder / f"{number:02}.html").unlink()
-        (folder / f"{number:02}.html").symlink_to(tmp_path / "nowhere")
-    told = json.loads(add("--index", tmp_path / "x.db", folder, "--json").stdout)
-    counts = {name: told[name] for name in ("records", "kept", "dropped", "bad", "not_judged")}
-    assert counts == {"records": 90, "kept": 42, "dropped": 48, "bad": 2, "not_judged": 2}
+PLACE = Said("", "", "different", "a", place_name([Gap("html>body>p", ("feed0000",), ("$",))]))
+SAID = [Said("http://a/2", "http://a/0", "copy"), Said("http://a/3", "http://a/1", "different"), PLACE]
+
+
+@pytest.mark.slow
+@given(
+    numbers=st.lists(st.integers(0, 9), min_size=8, max_size=24),
+    name=st.sampled_from([*WRITERS]),
+    behind=st.sampled_from([b"", b'{\n{"n": 1}\n"\n']),
+    how=st.sampled_from([{}, {"store_pages": True}, {"store_first": 3}, {"unchanged": "drop"}]),
+    said=st.lists(st.sampled_from(SAID), unique=True),
+)
+@settings(max_examples=examples(60))
+def test_any_number_of_processes_says_the_same(
+    tmp_path_factory: Any, numbers: list[int], name: str, behind: bytes, how: Any, said: list[Said]
+) -> None:
+    feed, done = tmp_path_factory.mktemp("x") / name, []
+    content = [html(edited(number // 2, number % 2)) for number in numbers]
+    WRITERS[name](feed, [(f"http://a/{at}", one) for at, one in enumerate(content)])
+    if feed.is_file():
+        feed.write_bytes(feed.read_bytes() + behind)
+    chosen = DedupSettings(config=DedupConfig(**how, exceptions=Exceptions.of(said)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "FEW", 1)
+        patch.setattr(adding_module, "BATCH_RECORDS", 1)
+        patch.setattr("multiprocessing.connection.Connection.poll", lambda _: True)  # waits for them
+        patch.chdir(feed.parent)  # names of files are those of the place where they begin
+        for jobs in (1, 3):
+            told, inputs = list[str](), find_feeds([Path(name)], FieldRule())
+            output, path = feed.with_name(f"{jobs}"), feed.with_name(f"{jobs}.db")
+            with SQLiteIndex(path) as index:
+                adding = Adding(index, inputs, chosen, jobs=jobs, output=output, tell=told.append)
+                adding.work()
+                stored = index.store.pages([row.id for row in index.rows()])
+            known = rows(path)
+            done.append((known, stored, told, inputs.troubles, adding.counts, output.read_bytes()))
+    assert done[0] == done[1]
+
+
+def test_results_in_another_order_are_found(tmp_path_factory: Any, monkeypatch: Any) -> None:
+    law: Any = test_any_number_of_processes_says_the_same
+    monkeypatch.setattr(processes, "deque", type("Swapped", (deque,), {"popleft": deque.pop}))
+    with pytest.raises(AssertionError):
+        law.hypothesis.inner_test(tmp_path_factory, [*range(8)] * 2, "pages.csv", b"", {}, [])
 
 
 def pass_until(index: Index, feed: Path, output: Path, calls: int, config: DedupConfig) -> bool:
@@ -176,10 +220,8 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
 def test_commands_at_the_same_time_keep_each_text_once(tmp_path: Path) -> None:
     commands = []
     for part in "ab":
-        formats.jsonl(
-            feed := tmp_path / f"{part}.jsonl",
-            [(f"http://{part}/{n}", html(text(n))) for n in range(90)],
-        )
+        feed = tmp_path / f"{part}.jsonl"
+        formats.jsonl(feed, [(f"http://{part}/{n}", html(text(n))) for n in range(90)])
         settings = ("-s", "DEDUP_SCOPE=global", "-s", "DEDUP_CRAWL=all")
         commands.append(start(feed, "--index", tmp_path / "x.db", *settings))
     told = "".join("".join(command.communicate(timeout=60)) for command in commands)
@@ -189,34 +231,39 @@ def test_commands_at_the_same_time_keep_each_text_once(tmp_path: Path) -> None:
     assert kept == {True: 90, False: 90}, told
 
 
+def processes_of(session: int) -> list[int]:
+    """Return the processes of a *session* that live, the first one first."""
+    found = list[tuple[int, int]]()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, *fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == session and state != "Z":
+                found.append((int(fields[18]), int(stat.parent.name)))
+    return [number for _, number in sorted(found)]
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
-def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, name: str) -> None:
-    sign = signal.Signals[name]
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are listed elsewhere")
+@pytest.mark.parametrize(("killed", "code"), [("SIGINT", 1), ("SIGKILL", -signal.SIGKILL), ("other", 1)])
+def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, killed: str, code: int) -> None:
     feed, index, output = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "unique.jsonl"
     # Every third is a copy of an earlier one.
-    said = (text(n, 60) if n % 3 else edited(max(0, n - 4), 1, 60) for n in range(800))
+    said = (text(n, 60) if n % 3 else edited(max(0, n - 4), 1, 60) for n in range(2500))
     formats.jsonl(feed, [(f"http://a/{n}", html(one)) for n, one in enumerate(said)])
-    once = ("-s", "DEDUP_UNCHANGED=drop")
-    arguments = (feed, "--index", index, "--output", output, *once)
+    arguments = (feed, "--index", index, "--output", output, "--jobs", 2, "-s", "DEDUP_UNCHANGED=drop")
     process = start(*arguments)
-    wait_until(lambda: index.exists() and bool(rows(index)))
-    if sign is signal.SIGINT:
-        os.killpg(process.pid, sign)
-    else:
-        process.send_signal(sign)
+    wait_until(lambda: len(processes_of(process.pid)) == 4)  # one cleans up behind the others
+    first, *_, last = processes_of(process.pid)
+    sign = signal.SIGINT if killed == "SIGINT" else signal.SIGKILL
+    os.kill({"SIGINT": -first, "SIGKILL": first, "other": last}[killed], sign)  # -first: all of them
     stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == (1 if sign is signal.SIGINT else -sign), stderr
+    assert process.returncode == code, stderr
     assert "Traceback" not in stdout + stderr
+    assert ("try fewer --jobs" in stderr) == (killed == "other")
+    wait_until(lambda: not processes_of(process.pid))
     assert not output.exists()
-    assert 0 < len(rows(index)) < 800
-
-    again = start(*arguments, "--json")
-    stdout, stderr = again.communicate(timeout=120)
-    assert again.returncode == 0, stderr
-    assert json.loads(stdout)["records"] == 800
-
+    assert 0 < len(rows(index)) < 2500
+    assert json.loads(add(*arguments, "--json").stdout)["records"] == 2500
     add(feed, "--index", tmp_path / "y.db", "--output", tmp_path / "y.jsonl")
     assert output.read_bytes() == (tmp_path / "y.jsonl").read_bytes()
 
@@ -239,14 +286,13 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
 
 
 def test_an_unjudgeable_page_costs_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def judged(_: Detector, page: Page) -> Fingerprint:
+    def judged(page: Page, _: DedupConfig) -> Fingerprint:
         if "raise" in page.text:
             raise RuntimeError("on purpose")
         return fingerprint(page)
 
-    monkeypatch.setattr(Detector, "fingerprint", judged)
-    pages = [*PAGES, ("http://a/6", html("raise"))]
-    formats.jsonl(tmp_path / "a.jsonl", pages)
+    monkeypatch.setattr(adding_module, "fingerprint", judged)
+    formats.jsonl(tmp_path / "a.jsonl", [*PAGES, ("http://a/6", html("raise"))])
     done = add_here("a.jsonl", "--json")
     assert "line 6 cannot be judged: RuntimeError: on purpose" in done.stderr
     assert json.loads(done.stdout)["bad"] == 1
@@ -256,27 +302,11 @@ def test_an_unreadable_file_does_not_stop_the_others(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "a.jsonl.gz", PAGES)
     formats.jsonl(tmp_path / "b.jsonl.gz", [("http://b/", html(text(9)))])
     (tmp_path / "a.jsonl.gz").write_bytes((tmp_path / "a.jsonl.gz").read_bytes()[:-20])
-    output = tmp_path / "c.jsonl.gz"
-    done = add_here("a.jsonl.gz", "b.jsonl.gz", "--output", output, "--json")
+    done = add_here("a.jsonl.gz", "b.jsonl.gz", "--output", "c.jsonl.gz", "--json")
     assert (done.exit_code, "a.jsonl.gz cannot be read to its end" in done.stderr) == (1, True)
     assert "a.jsonl.gz: " not in done.stderr  # it is named once
     assert json.loads(done.stdout)["unreadable"] == 1
-    assert json.loads(pages_in(output)[-1])["url"] == "http://b/"
-
-
-def test_a_page_that_vanishes_costs_itself_only(tmp_path: Path) -> None:
-    formats.html(tmp_path / "pages", PAGES)
-    (tmp_path / "pages/1/003.html").unlink()
-    found = find_feeds([tmp_path / "pages"], FieldRule())
-    (tmp_path / "pages/0/001.html").unlink()
-    told: list[str] = []
-    with MemoryIndex() as index:
-        out = tmp_path / "out"
-        Adding(index, found, DedupSettings(), output=out, tell=told.append).work()
-        assert told == [f"{tmp_path / 'pages/0/001.html'} cannot be read: No such file or directory"]
-        assert [name[-10:] for name in out.read_text().splitlines()] == [
-            f"{name}.html" for name in ("0/001", "0/002", "1/005")
-        ]
+    assert json.loads(pages_in(tmp_path / "c.jsonl.gz")[-1])["url"] == "http://b/"
 
 
 def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
@@ -338,13 +368,10 @@ def test_what_changes_at_each_load_is_named_by_hand(tmp_path: Path) -> None:
     ],
 )
 def test_an_output_not_fitting(tmp_path: Path, files: list[str], output: str, message: str) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", PAGES)
-    formats.html(tmp_path / "pages", PAGES)
-    formats.html(tmp_path / "full", PAGES)
-    formats.csv_rows(tmp_path / "a.csv", PAGES)
-    formats.parquet(tmp_path / "a.parquet", PAGES)
-    formats.warc(tmp_path / "a.warc", PAGES)
-    formats.warc(tmp_path / "b.warc.gz", PAGES)
+    for folder in ("pages", "full"):
+        formats.html(tmp_path / folder, PAGES)
+    for name in ("a.jsonl", "a.csv", "a.parquet", "a.warc", "b.warc.gz"):
+        WRITERS[f"pages{name[1:]}"](tmp_path / name, PAGES)
     (tmp_path / "b.csv").write_text("url,html\n")
     before, done = set(tmp_path.rglob("*")), add_here(*files, "--output", output)
     assert (done.exit_code, message in done.stderr) == (1, True), done.output
@@ -384,8 +411,7 @@ def test_a_record_of_a_wrong_length_is_written_as_it_was(
 
 def test_many_feeds_make_one_output(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "a.jsonl", PAGES[:2])
-    content = (tmp_path / "a.jsonl").read_bytes()
-    (tmp_path / "a.jsonl").write_bytes(content.removesuffix(b"\n"))
+    (tmp_path / "a.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes().removesuffix(b"\n"))
     formats.jsonl(tmp_path / "b.jsonl.gz", PAGES[2:])
     output = tmp_path / "out.jsonl"
     add_here(".", "--output", output)
@@ -463,12 +489,3 @@ def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path
     assert out.read_text() == feed.read_text()
     assert add(records(tmp_path / "more.jsonl", *RECORDS), *chosen, *named[:2]).exit_code == 0
     assert len(out.read_text().splitlines()) == 1
-
-
-def test_a_record_among_pages_is_kept(tmp_path: Path) -> None:
-    page = {"html": html(text(1))}
-    found: list[dict[str, Any]] = [page | {"url": "http://a/"}, *RECORDS, page]
-    out = tmp_path / "out.jsonl"
-    done = add(records(tmp_path / "mixed.jsonl", *found), "--index", "pages.db", "--output", out)
-    assert done.exit_code == 0, done.output
-    assert [json.loads(line) for line in out.read_text().splitlines()] == found[:-1]

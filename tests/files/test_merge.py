@@ -20,7 +20,7 @@ from dedup.model.verdict import Reason
 from dedup.rule.match import match
 from tests.laws.test_index import CONFIGS, PRINTS, URLS
 from tests.support.budget import examples
-from tests.support.pages import checked, edited, find_or_add, of_another_recipe, page, submit, text
+from tests.support.pages import checked, find_or_add, of_another_recipe, page, submit, text
 
 CONFIG = DedupConfig()
 FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
@@ -110,20 +110,6 @@ def test_a_url_in_both_is_a_later_version_and_scopes_stay_apart() -> None:
     assert reasons == ["new", "new", "unchanged", "updated", "new"]
     assert [row.listed for row in rows] == [True, False, False, True, True]
     assert rows[-1].sighting.scope == "other"
-
-
-def test_what_nobody_kept_is_not_taken_over() -> None:
-    # C repeats B, B repeats A, but C is too far from A: only A is kept, and C must be crawled again.
-    a, b, c = edited(1, 0), edited(1, 20), edited(1, 38)
-    pages, one = {"http://a/": a, "http://b/": b, "http://c/": c}, crawled([(a, "http://a/")])
-    two = crawled([(pages[url], url) for url in ("http://b/", "http://c/")])
-    target = merged(one, two)
-    assert [(row.sighting.url, row.listed) for row in target.rows()] == [
-        ("http://a/", True),
-        ("http://b/", False),
-    ]
-    with Detector(target, spider="s") as detector:
-        assert detector.check(page(c, "http://d/")).kept
 
 
 def test_an_interrupted_merge_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
