@@ -56,13 +56,13 @@ class SiteNoise(NamedTuple):
     host: str
     run: int
     gaps: dict[Gap, Evidence]
-    kinds: Sequence[tuple[str, int, int]] = ()  # asked for twice: language, structure, and how often
+    elements: Sequence[tuple[str, str, int]] = ()  # asked for twice: language, place, and how often
 
 
 def put_noise(store: Store, site: SiteNoise) -> None:
     """Record *site* in the place of what was known of it."""
     gaps = [[*gap, *evidence] for gap, evidence in site.gaps.items()]
-    text = json.dumps([*site[:3], gaps, site.kinds])
+    text = json.dumps([*site[:3], gaps, site.elements])
     store.put(Note(f"{_NOISE}{json.dumps(site[:2])}", text), beside=True)
 
 
@@ -73,8 +73,8 @@ def all_noise(store: Store) -> list[SiteNoise]:
 
 
 def _site(read: Any) -> SiteNoise:
-    scope, host, run, gaps, *kinds = read
-    found = [(str(language), int(structure), int(looks)) for language, structure, looks in chain(*kinds)]
+    scope, host, run, gaps, *elements = read
+    found = [(str(language), str(place), int(looks)) for language, place, looks in chain(*elements)]
     return SiteNoise(str(scope), str(host), int(run), dict(map(_gap, gaps)), found)
 
 

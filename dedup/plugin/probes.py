@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from time import monotonic
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import numpy as np
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
@@ -22,7 +22,7 @@ from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.index.rows import OF_URL
 from dedup.model.errors import printable
 from dedup.model.fingerprint import Fingerprint, Sighting
-from dedup.model.hashes import Hashes, digest
+from dedup.model.hashes import digest
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Row, Verdict
 from dedup.plugin.crawl_index import CrawlIndex
@@ -32,7 +32,6 @@ from dedup.plugin.requests import NoAnswer, probe_of, second_answer
 from dedup.plugin.settler import Settler
 from dedup.prints.fingerprinter import other_pairs, sentences_digest
 from dedup.reading.noise import (
-    MOST_REMEMBERED,
     Evidence,
     Gap,
     Gaps,
@@ -51,10 +50,10 @@ FIRST, FEWEST = 20, 40
 # At first pages are asked for again until so many have changed nothing of what is left out, at most
 # so many at a time.  After so many failures, one after the other, nothing more is asked for.
 _PATIENCE = 3
-# And one of each kind of page after so many, and after twice as many each time, in each language, as
-# places are known by their words, and the first of each kind that had another text in the last crawl.
-# Structures of one kind differ in fewer bits of 64, on real programs.
-_OF_A_KIND, _OTHER_KIND = 5, 14
+# And one page with each element that has a name after so many such pages, and after twice as many each
+# time, in each language, as places are known by their words; and the first with each that had another
+# text in the last crawl.
+_OF_ELEMENT = 5
 # Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
 _PAUSE, _LONG_PAUSE = 1.1, 61.0
 # The rest is for audits, so many of them at the end of the crawl.
@@ -72,14 +71,12 @@ _SHOWN, _LONGEST = 3, 160
 
 
 @dataclass(slots=True, eq=False)
-class _Kind:
-    """Pages of one *language* and *structure*, how often one was compared, and how many there were.
+class _Element:
+    """An element of pages: how often one with it was compared, and how many there were.
 
     So many were to be, as they had another text in the last crawl: *updates*.
     """
 
-    language: str
-    structure: int
     looks: int = 0
     pages: int = 0
     updates: int = 0
@@ -96,10 +93,10 @@ class _Dropped(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """A *response*, the kind of its page, and when it came, in seconds of the monotonic clock."""
+    """A *response*, the elements of its page, and when it came, in seconds of the monotonic clock."""
 
     response: Response
-    kind: _Kind
+    elements: Sequence[_Element]
     at: float
 
     @property
@@ -137,8 +134,7 @@ class _Host:
     later: deque[_Met] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
     # Pages on which nothing else has moved at once.
     still: deque[_Met] = field(default_factory=lambda: deque(maxlen=2 * _PATIENCE))
-    kinds: list[_Kind] = field(default_factory=list)
-    structures: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
+    elements: dict[tuple[str, str], _Element] = field(default_factory=dict)  # by language and place
     is_closed: bool = False
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
@@ -151,17 +147,17 @@ class _Host:
     dropped: int = 0
     has_left_out: bool = False
 
-    def kind_of(self, language: str, structure: int) -> _Kind:
-        """Return the kind of a page, which is one more of it."""
-        if len(self.structures) < len(self.kinds):  # all at once: there may be hundreds for each page
-            self.structures = np.fromiter((one.structure for one in self.kinds), np.uint64)
-        near = np.bitwise_count(self.structures ^ np.uint64(structure)) < _OTHER_KIND
-        found = (self.kinds[place] for place in near.nonzero()[0])
-        if (kind := next((one for one in found if one.language == language), None)) is None:
-            kind = _Kind(language, structure)
-            self.kinds += [kind] if len(self.kinds) < MOST_REMEMBERED else []
-        kind.pages += 1
-        return kind
+    def elements_of(self, page: Page) -> list[_Element]:
+        """Return the elements of *page* with a class or an id, or else all; it is one more with them."""
+        places = set(page.places)
+        places = {place for place in places if Gap(place).is_possible} or places
+        keys = ((page.language, place) for place in sorted(places))
+        room = _MOST_TEXTS - len(self.elements)
+        known = {key: self.elements.get(key, _Element()) for key in keys}
+        self.elements |= dict(islice(known.items(), max(0, room)))
+        for element in known.values():
+            element.pages += 1
+        return list(known.values())
 
     def seen(self, gaps: GapSet) -> int:
         """Return on how many pages all *gaps* have moved by now, 0 if earlier crawls did not know them.
@@ -274,8 +270,7 @@ class Probes:
             if raw is None:
                 return
             host.pages += 1
-            structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
-            met = _Met(response, host.kind_of(raw.language, structure), monotonic())
+            met = _Met(response, host.elements_of(raw), monotonic())
             if verdict.kept:
                 self._keep(host, row, raw, question)
                 self._look(host, raw, met, verdict)
@@ -321,15 +316,15 @@ class Probes:
             host.lists = SiteLists({gap: known.gaps[gap] for gap in known.gaps.keys() - host.known})
         if known and host.known:
             host.noise, host.quiet = Noise(host.known), _PATIENCE
-            host.kinds = [_Kind(*kind) for kind in known.kinds]
+            host.elements = {(one, at): _Element(looks) for one, at, looks in known.elements}
         return host
 
     def _save(self, host: _Host) -> None:
         if host.noise.evidence or host.lists.evidence:
-            looks = ((kind, kind.looks // 2) for kind in host.kinds)  # half, as of evidence
-            kinds = [(kind.language, kind.structure, half) for kind, half in looks if half]
+            # Half, as of evidence.
+            halves = [(*key, one.looks // 2) for key, one in host.elements.items() if one.looks > 1]
             gaps = host.noise.aged() | host.lists.evidence
-            told = partial(SiteNoise, self._scope, host.name, gaps=gaps, kinds=kinds)
+            told = partial(SiteNoise, self._scope, host.name, gaps=gaps, elements=halves)
             self._index.do(lambda at: put_noise(at.index.store, told(run=at.run.id)))
 
     def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
@@ -366,12 +361,15 @@ class Probes:
         # What a program writes has no date, or says how long it may be stored.
         given = met.response.headers
         is_made = not given.get("Last-Modified") or given.get("Cache-Control") or given.get("Expires")
-        has_many = met.kind.pages >= _OF_A_KIND << met.kind.looks and (is_made or host.noise.evidence)
+        has_many = any(one.pages >= _OF_ELEMENT << one.looks for one in met.elements)
+        has_many &= bool(is_made or host.noise.evidence)
         # A counter may be all that has changed.
-        is_update = verdict.reason is Reason.UPDATED and met.kind.updates < _PATIENCE
+        is_update = verdict.reason is Reason.UPDATED
+        is_update &= any(one.updates < _PATIENCE for one in met.elements)
         is_due = host.quiet < _PATIENCE or has_many or is_update or host.noise.is_wanted(page)
         if is_due and host.pages >= FIRST * (1 if verdict.candidates else 2):
-            met.kind.updates += is_update
+            for one in met.elements:
+                one.updates += is_update
             host.later.append(met)
             self._ask_later(host)
         elif host.still and host.still[0].age > _LONG_PAUSE:
@@ -394,8 +392,8 @@ class Probes:
         while host.later and host.under_way < most and self._may_learn(host):
             if self._ask_again(host, met := host.later.pop()):
                 host.learning += 1
-                if host.quiet >= _PATIENCE or met.kind.looks < _PATIENCE:
-                    met.kind.looks += 1
+                for one in met.elements:
+                    one.looks += host.quiet >= _PATIENCE or one.looks < _PATIENCE
 
     def _ask_again(
         self, host: _Host, met: _Met | None, gaps: GapSet = frozenset(), left: int = _LAST
@@ -428,7 +426,8 @@ class Probes:
                 # As if it had not been made: the next page may tell as much.
                 host.left_out[gaps].audited = 0
                 host.learning -= not gaps
-                met.kind.looks = max(0, met.kind.looks - (not gaps))
+                for one in met.elements:
+                    one.looks = max(0, one.looks - (not gaps))
                 return
             name, said = printable(host.name), printable(str(error))
             logger.warning("Nothing more is asked for twice on %s: %s", name, said)
@@ -469,9 +468,10 @@ class Probes:
         If there are *gaps*, they are audited for what was *dropped*.
         """
         moved, stayed = host.noise.audit(gaps, pages) if gaps else (gaps, gaps)
+        known = host.noise.gaps.masked(pages[0])[0].text
         has_changed = host.noise.learn(pages[0], pages[-1])
         first, second = (host.noise.gaps.masked(page)[0].text for page in (pages[0], pages[-1]))
-        host.quiet = 0 if has_changed and first != second else host.quiet + 1
+        host.quiet = 0 if known != first != second else host.quiet + 1
         self._passed(host, gaps, moved, dropped)
         if stayed and len(pages) > 2:  # one of two may be the same by chance
             self._give_up(host, stayed, "what was left out has stayed", *host.passed)

@@ -65,6 +65,8 @@ _WORD = re.compile(
 _BEGIN, _END = "^", "$"
 # Beside a number that moves, any other number, as no word is: a date is another one on each page.
 _ANY_NUMBER = "0"
+# How long ago something was moves whatever stands beside it, such as the name of who said it.
+_AGO, _is_ago = "ago", re.compile(AGO).fullmatch
 _matched = partial(SequenceMatcher, None, autojunk=False)
 
 
@@ -352,18 +354,19 @@ class Gaps:
         steps = {_step_of(place): place for place in sorted(elsewhere)}
         for path, text in lines:
             place = steps.get(_step_of(path), path) if steps and path not in self._places else path
-            rest, gap, found = text, None, set[Gap]()
+            rest, line, found = text, list[Gap](), set[Gap]()
             if place in self._places:
-                gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
-                if not gap or self._tries:
+                names = ((place, heading), (place, ""))
+                line = [self._lines[name] for name in dict.fromkeys(names) if name in self._lines]
+                if not line or self._tries:
                     rest, found = _without(text, self._inside[place], are_all=self._tries)
                 if self._of_marks and found:
                     beside = {word for one in found for word in (*one.before, *one.after)}
                     rest = "" if beside.issuperset(_words(rest)) else rest
-                for one in found | {gap} if gap else found:
+                for one in found.union(line if self._tries else line[:1]):
                     out[one].append(text)
-            left.append("" if gap else rest)
-            if text and not gap and place != TITLE:
+            left.append("" if line else rest)
+            if text and not line and place != TITLE:
                 heading = text
         return Left(left, out)
 
@@ -385,7 +388,7 @@ def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set
     says most of what is beside it.
     """
     words, at = _cut(text) if gaps and len(text) <= _LONGEST_LINE else ([], [])
-    known = {*words, _ANY_NUMBER}
+    known = {*words, _ANY_NUMBER, _AGO}
     possible = (gap for gap in gaps if known.issuperset(gap.before) and known.issuperset(gap.after))
     found = [(span, gap) for gap in possible for span in _found(words, gap)]
     parts, last = [], 0
@@ -419,6 +422,9 @@ def _cut(line: str) -> tuple[list[str], list[tuple[int, int]]]:
 def _found(words: Sequence[str], gap: Gap) -> Iterator[tuple[int, int]]:
     """Yield where *gap* begins and ends among *words*, those of `_cut`: as short as can be."""
     before, after = list(gap.before), list(gap.after)
+    if after == [_AGO]:
+        yield from ((at, at + 1) for at, word in enumerate(words) if _is_ago(word))
+        return
     if gap.is_number:
         for at in range(_AROUND, len(words) - _AROUND):
             if words[at][0].isdigit() and _is(words[at - 1], *before) and _is(words[at + 1], *after):
@@ -458,8 +464,10 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
         lines |= {at} if is_line else set()
     if 2 * sum(len(first[at].text) for at in lines) > sum(len(line.text) for line in first):
         return set()
-    found |= {line_gap(first, at, moved) for at in lines}
-    found |= {line_gap(second, at, also) for at in also - {at for _, at in pairs}}
+    whole = {line_gap(first, at, moved) for at in lines}
+    whole |= {line_gap(second, at, also) for at in also - {at for _, at in pairs}}
+    # Below the headline of each page it would have another name there.
+    found |= whole | {gap._replace(heading="") for gap in whole}
     return {gap for gap in found if gap.place and gap.is_possible}
 
 
@@ -488,7 +496,7 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
         begin, first = (0, 0) if begin == 1 else (begin, first)
         end, last = (len(here), len(there)) if end == len(here) - 1 else (end, last)
         changes = [(begin, end, first, last)]
-    gaps = set()
+    gaps = set[Gap]()
     for number, (begin, end, first, last) in enumerate(changes):
         before = here[changes[number - 1][1] if number else 0 : begin]
         after = here[end : changes[number + 1][0] if number + 1 < len(changes) else len(here)]
@@ -496,15 +504,25 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
             continue
         before = ([] if number else [_BEGIN] * _AROUND) + before
         after += [] if number + 1 < len(changes) else [_END] * _AROUND
-        left, right = _named(before[::-1])[::-1], _named(after)
-        if left and right and len(left) + len(right) > _AROUND:
-            gaps.add(Gap(one.place, tuple(left[-_AROUND:]), tuple(right[:_AROUND])))
-        moves = here[begin:end], there[first:last]
-        if before and after and all(len(words) == 1 and words[0][0].isdigit() for words in moves):
-            sides = [_ANY_NUMBER if word[0].isdigit() else word for word in (before[-1], after[0])]
-            if not {_BEGIN, _END, _ANY_NUMBER}.issuperset(sides):
-                gaps.add(Gap(one.place, (sides[0],), (sides[1],), is_number=True))
+        gaps.update(_gaps_of(one.place, before, after, (here[begin:end], there[first:last])))
     return gaps, is_line
+
+
+def _gaps_of(
+    place: str, before: list[str], after: list[str], moves: Iterable[list[str]]
+) -> Iterator[Gap]:
+    """Yield the gaps at *place* of what *moves*, in two answers, between words *before* and *after*."""
+    words = [move[0] if len(move) == 1 else "" for move in moves]
+    if all(map(_is_ago, words)):
+        yield Gap(place, (_BEGIN,), (_AGO,), is_number=True)
+        return
+    left, right = _named(before[::-1])[::-1], _named(after)
+    if left and right and len(left) + len(right) > _AROUND:
+        yield Gap(place, tuple(left[-_AROUND:]), tuple(right[:_AROUND]))
+    if before and after and all(word[:1].isdigit() for word in words):
+        sides = [_ANY_NUMBER if word[0].isdigit() else word for word in (before[-1], after[0])]
+        if not {_BEGIN, _END, _ANY_NUMBER}.issuperset(sides):
+            yield Gap(place, (sides[0],), (sides[1],), is_number=True)
 
 
 def gaps_among(place: str, lines: Iterable[str]) -> set[Gap]:

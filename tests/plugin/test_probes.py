@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from itertools import count, islice
@@ -87,36 +88,33 @@ def test_nothing_is_learned_of_what_is_ignored(tmp_path: Path) -> None:
         assert not any(site.gaps for site in all_noise(index.store))
 
 
-def test_the_kind_of_a_page_is_the_first_that_is_near() -> None:
-    rng, host = Random(1), module._Host("a.example")
-    for _ in range(300):
-        bits = rng.getrandbits(64) & rng.getrandbits(64) & rng.getrandbits(64)
-        language = rng.choice("de")
-        kinds = (one for one in host.kinds if (one.structure ^ bits).bit_count() < module._OTHER_KIND)
-        first = next((one for one in kinds if one.language == language), None)
-        assert host.kind_of(language, bits) is (first or host.kinds[-1])
-    assert 9 < len(host.kinds) < 290
+def test_each_named_element_of_a_page_is_counted_as_long_as_there_is_room() -> None:
+    host, page = module._Host("a.example"), Page("", b"", "", language="de")
+    pages = ("ul.a>li", "ul.a>li", "body>p"), ("body>p", "b"), ("ul.a>li", "b")
+    found = [host.elements_of(replace(page, places=places)) for places in pages]
+    assert [[one.pages for one in elements] for elements in found] == [[2], [1, 1], [2]]
+    for number in range(module._MOST_TEXTS):
+        host.elements_of(replace(page, places=(f"p#{number}",)))
+    assert len(host.elements) == module._MOST_TEXTS
 
 
-@pytest.mark.parametrize("other", ["kind", "language"])
+@pytest.mark.parametrize("other", ["language", "element"])
 def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, other: str) -> None:
     """Printed pages come when nothing has moved for long; what moves there is found all the same."""
     now = Random(5)
 
     def answer(path: str, before: int) -> str:
         number, turn = map(int, path.strip("/").split("/"))
-        said = f"<p>{text(number, 60)}</p>"
-        if not turn and other == "kind":
-            return document("Article", f"<table><tr><td><div><div>{said}</div></div></table>")
         noise = f"Printed {now.randint(1, 10**6)}" if turn else "Read by all"
-        page = document("Printed" if turn else "Article", f"<main>{said}<ul><li>{noise}</ul></main>")
-        return page.replace("<html", f'<html lang="{"de" if turn else "en"}"')
+        body = f"<p>{text(number, 60)}</p><ul class={other if turn else 'all'}><li>{noise}</ul>"
+        page = document("Printed" if turn else "Article", f"<main>{body}</main>")
+        return page.replace("<html", f'<html lang="{"de" if turn and other == "language" else "en"}"')
 
-    paths = [*(f"/{n}/0" for n in range(60)), *(f"/{n}/{m}" for n in range(60, 90) for m in (1, 2))]
+    paths = [*(f"/{n}/0" for n in range(170)), *(f"/{n}/{m}" for n in range(170, 200) for m in (1, 2))]
     done, _ = run(tmp_path, answer, paths, KNOBS={PAUSE: 0.0})
-    assert set(numbers(done)) == set(range(90))
-    assert "left out, as it changes by itself, on 127.0.0.1: ul > li “Printed [" in done.log
-    assert len(done.items) < 110  # of 120
+    assert set(numbers(done)) == set(range(200))
+    assert f"left out, as it changes by itself, on 127.0.0.1: ul.{other} > li “Printed [" in done.log
+    assert len(done.items) < 220  # of 230
 
 
 def test_pages_that_are_others_than_in_the_last_crawl_are_asked_for_twice(tmp_path: Path) -> None:

@@ -69,6 +69,9 @@ def left(noise: Noise, said: str) -> str:
         ("Ann, 202{own}-01-1{own} {0} views {1} likes", "Ann, 202{own}-01-1{own} views likes"),
         ("Ann, 202{own}年1月1{own}日 {0} views {1} likes", "Ann, 202{own}年1月1{own}日 views likes"),
         ("No {own} by a{0} b{1} today, as ever", "No {own} by today, as ever"),
+        # Below a headline that no other page has, and beside a name that none has.
+        ("<h2>Story {own}</h2><p class='upd'>Updated {0} minutes ago · {1} shares</p>", "Story {own}"),
+        ("Ann{own} Bee{own} {0} hours ago", "Ann{own} Bee{own}"),
     ],
 )
 def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest: str) -> None:
@@ -115,6 +118,8 @@ def test_a_page_is_wanted_if_something_has_moved_once_that_it_has_too() -> None:
         "Views: {now} | Year: {own} | Pages: 90",
         "Report ({own}), comments ({now})",
         "Leeds | {own} | {now} views",
+        "<p>Seen {now} minutes ago</p><p>Built {own} years ago</p>",
+        "<h2>A {own}</h2><p class='x'>b {own}</p><p class='x'>{now} c {now} d</p>",
         "编号：{own}，阅读：{now}，页数：3",
         "<h3>About</h3><ul><li>red<li>of {own}<li>{now} a<li>{now} b<li>{now} c</ul>",
     ],

@@ -82,25 +82,6 @@ def test_each_page_counts_once_whatever_number_of_crawls_saw_it(unchanged: str) 
     assert size == 2
 
 
-def test_a_page_counts_by_the_newest_run_that_saw_it() -> None:
-    index = MemoryIndex()
-    for contents in ([text(1), edited(1, 4)], [text(1), text(2)], [text(1), edited(1, 3)]):
-        checked(index, [(f"http://a.example/{n}", content) for n, content in enumerate(contents)])
-        assert (Report(index).counts.seen, Report(index).counts.kinds["near copy"]) == (
-            2,
-            int(contents[1] != text(2)),
-        )
-
-
-def test_several_items_of_one_address_are_pages_of_their_own() -> None:
-    index = MemoryIndex()
-    for day in range(2):
-        contents = text(1), text(2), edited(1, 3), text(5 + day)
-        checked(index, [("http://a.example/list", content) for content in contents])
-    counts = Report(index).counts
-    assert (counts.seen, counts.copies, counts.kinds["near copy"]) == (4, 1, 1)
-
-
 def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
     index = MemoryIndex()
     for prices in ("1",), ("1", "2"):
