@@ -272,6 +272,7 @@ class Glance(NamedTuple):
     kept: bool
     outcome: str
     unjudged: str = ""
+    nearest: int | None = None
 
 
 class KeptText(NamedTuple):

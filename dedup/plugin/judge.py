@@ -28,7 +28,7 @@ from dedup.plugin.url_rules import CrawlRules
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.noise import MarkedPlaces
 from dedup.report.changes import in_a_line
-from dedup.report.text import LostFeed, places, summary
+from dedup.report.text import DIFFER, LostFeed, places, summary
 from dedup.settings import DedupSettings
 
 if TYPE_CHECKING:
@@ -266,4 +266,4 @@ def _said(index: Index, config: DedupConfig, report: Report | None) -> Iterator[
         yield f"{counted(len(exceptions), 'mark')} obeyed, of {marks}"
     if report:
         yield from [] if report.is_alarm else [report.verdict]
-        yield from (line for _, line in places(report, _PLACES))
+        yield from (line for _, line in places(report.losses, _PLACES, DIFFER))

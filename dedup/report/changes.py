@@ -76,14 +76,8 @@ class Changes:
         notes += [f"{counts['noise']:,} {_ONLY_NOISE}"] * bool(counts["noise"])
         of_them = f" (of them {', '.join(notes)})" * bool(notes)
         missed = max(0, len(self.missed) - counts["removed"])
-        others = {
-            "removed": counts["removed"],
-            "unchanged": counts["unchanged"],
-            "not met again": missed,
-        }
-        told = "".join(
-            f", {count:,} {name}" for name, count in others.items() if count or name == "unchanged"
-        )
+        told = f", {counts['removed']:,} removed" * bool(counts["removed"])
+        told += f", {counts['unchanged']:,} unchanged" + f", {missed:,} not met again" * bool(missed)
         since = datetime.fromtimestamp(self.since.started, UTC)
         said = f"since run {self.since.id}, {since:%d %b}: {counts['added']:,} added, "
         said += f"{counts['changed']:,} changed{of_them}{told}"

@@ -55,6 +55,11 @@ class Report:
         counts.measure(losses_of(self.again, [*islice(stored, MAX_PAIRS)], others))
         return counts
 
+    @cached_property
+    def beside(self) -> Losses:
+        """What tells pages kept from the page kept that each is much like."""
+        return losses_of(self.again, [*self.index.store.stored(self.counts.beside)][:MAX_PAIRS], ())
+
     @property
     def losses(self) -> Losses:
         """What is lost with the duplicates, as far as texts and fields tell."""
@@ -210,14 +215,14 @@ class Counts:
     """The pages of a report by their numbers.
 
     Each page counts once, by what the newest run that saw it made of it; where that met the page again
-    unchanged, by the row that it had before.  *rows* are those, in order, and *found* the duplicates
-    among them.  So many are of each kind, and so many *lose* each of what `Copy.loses` names: of *words*
-    up to *most*, about.  What is lost is told of *told* copies: if all *is_of_run* one, of those that no
-    earlier one has met.
+    unchanged, by the row that it had before.  *rows* are those, in order, *found* the duplicates among
+    them, and *beside* kept ones, each behind the page that it is like.  So many are of each kind, and so
+    many *lose* each of what `Copy.loses` names: of *words* up to *most*, about.  What is lost is told of
+    *told* copies: if all *is_of_run* one, of those that no earlier one has met.
     """
 
     def __init__(self, glances: Iterable[Glance], *, is_of_run: bool = False) -> None:
-        known, copies, fields = set[int](), dict[int, Copy](), dict[int, int]()
+        known, copies, fields, near = set[int](), dict[int, Copy](), dict[int, int](), dict[int, int]()
         pages, by_run = dict[int, list[int]](), defaultdict[int, list[int]](lambda: [0, 0])
         for one in glances:
             if one.outcome == Outcome.FORGOTTEN:
@@ -227,6 +232,8 @@ class Counts:
             known.add(one.id)
             if one.unjudged:
                 fields[one.id] = hash(one.unjudged)
+            if one.kept and one.nearest:
+                near[one.id] = one.nearest
             is_copy = one.canonical is not None and not one.kept
             is_own = is_same and one.canonical == one.previous
             if one.canonical and is_copy and before == one.id:
@@ -247,6 +254,7 @@ class Counts:
                 found.append(before)
         self.rows = sorted({row for _, *rows in pages.values() for row in rows})
         self.found = [copies[row] for row in self.rows if row in copies]
+        self.beside = [(near[row], row) for row in self.rows if row in near]
         self.by_run = [(run, *counts) for run, counts in sorted(by_run.items())]
         self.seen, self.copies = len(self.rows), len(self.found)
         self.kinds = Counter(one.kind for one in self.found)
@@ -277,5 +285,5 @@ class Counts:
             "fields": ("differs in other fields", "differ in other fields"),
         }
         lost = ", ".join(counted(self.lose[name], *one) for name, one in said.items() if self.lose[name])
-        which = f"The {self.told:,} new" if self.told < self.copies else f"The other {self.copies:,}"
-        return f"{told} {which}: {lost}." if lost else told
+        new = "new " * (self.told < self.copies)
+        return f"{told} Of {counted(self.told, f'{new}copy', f'{new}copies')}, {lost}." if lost else told

@@ -170,11 +170,12 @@ def _marked_lines(parts: Pieces) -> Iterator[Pieces]:
 
 
 def _known(text: Sequence[tuple[str, ...]], other: Sequence[tuple[str, ...]]) -> KnownRuns:
-    """Return what of *text* stands in the *other* one, too: runs of `_RUN` units, and whole lines."""
+    """Return what of *text* is in the *other* one, too: runs, whole lines, addresses with ""."""
     here, there = Counter(text), Counter(other)
     parts = list(chain.from_iterable(other))
     runs = zip(*(parts[start:] for start in range(_RUN)), strict=False)
-    return frozenset(runs).union(line for line, count in here.items() if count <= there[line])
+    lines = (line for line, count in here.items() if count <= there[line])
+    return frozenset(runs).union(lines, ((unit, "") for unit in parts if ADDRESS.fullmatch(unit)))
 
 
 def _plain(parts: Iterable[str]) -> tuple[str, ...]:
@@ -194,6 +195,7 @@ def _without_moved(parts: Pieces, known: dict[str, KnownRuns]) -> Pieces:
             at = [n for _, n in line]
             plain = _plain(parts[n][1] for n in at)
             moved.update(at if plain in elsewhere else ())
+            moved.update(n for n, unit in zip(at, plain, strict=True) if (unit, "") in elsewhere)
             for start in range(len(at) - _RUN + 1):
                 if plain[start : start + _RUN] in elsewhere:
                     moved.update(at[start : start + _RUN])

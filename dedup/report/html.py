@@ -18,11 +18,10 @@ from dedup.reading.noise import gaps_named
 from dedup.report.clusters import TO_MARK, Report
 from dedup.report.diff import MAX_TEXT, shortened
 from dedup.report.losses import MAX_PAIRS
-from dedup.report.text import first, full_name, shares
+from dedup.report.text import BESIDE, DIFFER, first, full_name, shares
 
-MAX_PAGES = 2_000  # that are listed
-MAX_MEMBERS = 200  # copies of a cluster, those that lose most, and runs and sites
-MAX_PLACES = 50
+# So many are shown: pages, copies of a cluster, those that lose most, and runs, and places of a list.
+MAX_PAGES, MAX_MEMBERS, MAX_PLACES = 2_000, 200, 50
 _PRESS = "press “These tell pages apart” below"
 URL_LIMIT = 600  # characters
 # What was escaped or cut is no address any more.
@@ -35,10 +34,12 @@ def page_of(report: Report, *, token: str = "") -> str:
     from jinja2 import Environment, StrictUndefined  # most commands write no HTML
 
     jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    own = {"gaps_named": gaps_named, "shortened": shortened, "printable": printable}
+    jinja.globals.update(own, is_link=_LINK.fullmatch)
     assets = Path(__file__).parent / "assets"
     html, css, js = ((assets / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name, serve = report.index.name, f"dedup report {quote(full_name(report.index))} --serve"
-    clusters, groups = clusters_of(report), report.losses.groups[:MAX_PLACES]
+    clusters = clusters_of(report)
     exceptions = [*report.config.exceptions.said()]
     said, marks = {about(one): one.says for one in exceptions}, dict[int, Said]()
     for kept, copies in clusters:
@@ -53,7 +54,7 @@ def page_of(report: Report, *, token: str = "") -> str:
         clusters=clusters,
         listed=sum(len(copies) for _, copies in clusters),
         marks_of_pairs=marks,
-        groups=groups,
+        places=[(DIFFER, report.losses.groups), (BESIDE, report.beside.groups)],
         marked=[one for one in exceptions if about(one) not in here],
         runs=first([*shares(report)], MAX_MEMBERS),
         name=printable(Path(name).name),
@@ -62,15 +63,11 @@ def page_of(report: Report, *, token: str = "") -> str:
         serve=serve,
         version=__version__,
         written=f"{moment(datetime.now(UTC).timestamp())} UTC",
-        limits=(MAX_PAGES, MAX_MEMBERS, MAX_PAIRS, MAX_TEXT),
+        limits=(MAX_PAGES, MAX_MEMBERS, MAX_PAIRS, MAX_TEXT, MAX_PLACES),
         style=css,
         script=js,
         digest=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
-        is_link=_LINK.fullmatch,
-        gaps_named=gaps_named,
-        shortened=shortened,
-        printable=printable,
     )
 
 

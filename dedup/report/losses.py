@@ -78,7 +78,7 @@ Pairs = Sequence[tuple[int, int]]  # rows: each a page kept, and its copy
 
 
 class LostLine(NamedTuple):
-    """A *line* of a *copy*, its row, that says what the page *kept*, a row, does not.
+    """A *line* of a *copy*, a row, that says what the page *kept*, another row, does not.
 
     *whole* is the gap of the line as a whole: below its label, if it *is_value*.  *sides* are what the
     page kept says there, "" for nothing, and the copy, each address as one word; *gaps* those between
@@ -87,7 +87,7 @@ class LostLine(NamedTuple):
     """
 
     copy: Row
-    kept: int
+    kept: Row
     line: MarkedLine
     sides: tuple[str, str]
     whole: Gap
@@ -196,10 +196,10 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
     texts, lost = {}, list[LostLine]()
     for kept, copy in pairs:
         if (one := read(kept)) and (other := read(copy)):
-            row = index.row(copy)
-            found = texts[copy] = compared(one.text, other.text, *again.whole(index.row(kept), row))
+            before, row = index.row(kept), index.row(copy)
+            found = texts[copy] = compared(one.text, other.text, *again.whole(before, row))
             if row.verdict.nowhere != 0:
-                lost += _lost_lines(found.losing, kept, row, one, other)
+                lost += _lost_lines(found.losing, before, row, one, other)
     fields = {}
     for kept_row, row in zip(*map(index.rows_of, zip(*others, strict=True)), strict=True):
         fields[row.id] = told_fields(differing(kept_row, row))
@@ -211,7 +211,7 @@ def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
 
 
 def _lost_lines(
-    losing: Mapping[int, MarkedLine], kept: int, copy: Row, *pages: Page
+    losing: Mapping[int, MarkedLine], kept: Row, copy: Row, *pages: Page
 ) -> Iterator[LostLine]:
     """Yield the lines *losing* something of a *copy*, which is the second page.
 
@@ -391,7 +391,7 @@ def _records_in(again: Again) -> Callable[[LostLine, Mapping[tuple[int, str], in
         words = _words(_COUNTER.sub(" ", one.said), ADDRESS)
         # The first word of a line has a capital letter anyway, and what both titles name is their site.
         first = next(span for span in one.line if span.of != KEPT)
-        titles = (index.row(row).sighting.title for row in (one.kept, one.copy.id))
+        titles = (row.sighting.title for row in (one.kept, one.copy))
         both = set.intersection(*({*re.findall(r"\w+", title)} for title in titles))
         own = (word for word, _ in words[not one.gaps and first.is_lost :] if word not in both)
         has_code = any(kind not in {WORD, IN_NO_PAIR} for _, kind in words)
@@ -430,4 +430,4 @@ def _lost_fields(kept: Row, copy: Row, read: Callable[[int], Page | None]) -> It
         no_record = ours == "none" or (is_same and not _NAMES_RECORD.fullmatch(name))
         whole = Gap(f"field {name}", heading=f"field {name}")
         line = Span(told_value(theirs), KEPT), Span(f" {told_value(ours)}", COPY)
-        yield LostLine(copy, kept.id, line, (theirs, ours), whole, set(), {whole}, True, no_record)
+        yield LostLine(copy, kept, line, (theirs, ours), whole, set(), {whole}, True, no_record)

@@ -19,12 +19,14 @@ from dedup.report.explanation import EXACT, NEAR, UNCHANGED, kinds, told_fields
 
 if TYPE_CHECKING:
     from dedup.report.clusters import Report
-    from dedup.report.losses import LostLine
+    from dedup.report.losses import Losses, LostLine
 
 # So many are shown unless all is asked for: clusters, copies of each; runs, places, feeds.
 CLUSTERS, COPIES, PARTS = 20, 5, 5
 MAX_LINE, _FATE = 160, 16  # characters of a line that differs, and of what became of a page
 _MARKS = {COPY: "{{+{}+}}", KEPT: "{{-{}-}}", BOTH: "{}"}  # of a part of it, by who says it
+DIFFER = "Copies differ from the pages kept"
+BESIDE = "Pages were kept though much like others, as they differ from these"
 # Of so many copies of one page, and from this share of all pages on, it may swallow what is none.
 MIN_COPIES, LARGE_SHARE = 20, 0.2
 
@@ -43,7 +45,8 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     counts, most = report.counts, PARTS if limit else None
     yield HEADING, report.verdict
     yield HEADING, str(counts)
-    yield from places(report, most)
+    yield from places(report.losses, most, DIFFER)
+    yield from places(report.beside, most, BESIDE)
     yield HEADING, "Runs:"
     yield from ((QUIET, f"  {line}") for line in first([*shares(report)], most))
     clusters = len(report.ranked)
@@ -57,11 +60,11 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
         yield QUIET, f"{counted(clusters - limit, 'more cluster')}: {more}"
 
 
-def places(report: Report, most: int | None) -> Iterator[ToldLine]:
-    """Yield where copies differ from the pages kept, and which are made of several, *most* of both."""
-    groups = report.losses.groups
+def places(losses: Losses, most: int | None, differ: str) -> Iterator[ToldLine]:
+    """Yield where pages *differ*, and which places are made of several, *most* of both."""
+    groups = losses.groups
     if groups:
-        yield HEADING, f"Copies differ from the pages kept in {counted(len(groups), 'place')}:"
+        yield HEADING, f"{differ} in {counted(len(groups), 'place')}:"
     for number, (place, *others) in enumerate(groups[:most], 1):
         yield TITLE, f"  {number}. {place.shown} ({place.where}){place.means}"
         yield from ((LOSS, f"     {_marked(example)}") for example in place.examples)
@@ -69,7 +72,7 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         also = [f"{len(one.copies):,} of these pages also: {one.shown}{one.means}" for one in others]
         yield from ((LOSS, f"     {line}") for line in first(also, most))
         for example in place.examples[:1]:
-            yield QUIET, f"     {_url(example.copy)} for {_url(report.index.row(example.kept))}"
+            yield QUIET, f"     {_url(example.copy)} beside {_url(example.kept)}"
     if most and len(groups) > most:
         yield QUIET, f"  and {counted(len(groups) - most, 'more place')}"
 
@@ -126,8 +129,7 @@ _OTHERS = {
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
-    "given_back": "came twice: dropped at first, then kept to be safe, as no second request has shown "
-    "that all that was left out of them changes by itself",
+    "given_back": "came twice: dropped at first, then kept, as nothing confirmed what was left out",
     "unaudited": "copies not checked for that before the crawl was stopped; the next delivers them",
     "not_recorded": "kept and not in the index: its server was away; the next crawl delivers them",
     "index_errors": "errors of the index, see above",

@@ -35,7 +35,7 @@ def test_report_prints_clusters(index: Path) -> None:
     )
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
-        "The other 3: 1 loses nothing, 2 lose 1 word each."
+        "Of 3 copies, 1 loses nothing, 2 lose 1 word each."
     )
     assert (lines[1], lines[2], lines[5]) == (told, "Runs:", "3 copies in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[3:5]] == [  # type: ignore[union-attr]

@@ -218,7 +218,7 @@ def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(pa
             came = [one["url"] for one in Changes(index, day + 1) if one["change"] == "added"]
             assert came == [[ONE], [TWO], []][day], "what was dropped, and is delivered now"
             counts = str(Report(index, run=1).counts)
-            assert counts == "2 pages seen = 1 kept + 1 near copy. The other 1: 1 loses 1 word."
+            assert counts == "2 pages seen = 1 kept + 1 near copy. Of 1 copy, 1 loses 1 word."
         if not day:
             assert run("restore", TWO, path).exit_code == 0
     assert "kept: that it had been dropped was taken back, by `dedup restore` or" in explained(path, TWO)

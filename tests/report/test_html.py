@@ -146,7 +146,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     assert (told(index, run=2)[1], f"<p>{answer}</p>" in html(index, run=2)) == (answer, True)
     assert clusters_of(second) == [], "the first run tells of them"
     lost = (
-        r"= 1 kept \+ 2 near copies \+ 1 exact copy\. The other 3: 2 lose nothing, 1 loses \d+ words?\."
+        r"= 1 kept \+ 2 near copies \+ 1 exact copy\. Of 3 copies, 2 lose nothing, 1 loses \d+ words?\."
     )
     assert re.search(f"{lost}$", told(index)[1])
     report = Report(index)

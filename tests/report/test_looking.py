@@ -60,7 +60,7 @@ def test_words_are_counted_where_texts_are_stored(index: Path, stored: Path) -> 
         assert output.index(words) < output.index("  rule     About")
     restoring = "  To keep it next time: dedup restore http://a.example/2; "
     assert restoring in run("explain", "http://a.example/2", stored).output
-    assert "\n     http://a.example/2 for http://a.example/1\n" in run("report", stored).output
+    assert "\n     http://a.example/2 beside http://a.example/1\n" in run("report", stored).output
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from dedup.report.clusters import AMBER, GREEN, RED, Report
 from dedup.report.diff import BOTH, COPY
 from dedup.report.html import page_of
 from dedup.report.losses import LostLine, Place
+from dedup.report.text import lines as text_lines
 from tests.report.reports import judged
 from tests.support.commands import run
 from tests.support.pages import checked, text
@@ -210,6 +211,16 @@ def test_the_title_and_the_address_of_a_page_are_not_lost_where_a_view_for_print
     assert told(said_to_be_copies(said, view)) == (GREEN, [])
 
 
+def test_places_tell_also_what_keeps_pages_that_are_much_like_others() -> None:
+    pages = [f"<title>Coat</title><h1>Coat</h1><p>{SAID}<p class=a>Price {n}.50" for n in range(3)]
+    report = Report(stored(enumerate([*pages, f"<title>Hat</title><p>{OTHER}"])))
+    told = "Pages were kept though much like others, as they differ from these in 1 place"
+    shown = [line for _, line in text_lines(report)]
+    place = "  1. Price # (1 page, a.example): these may be records"
+    assert shown[shown.index(f"{told}:") + 1] == place
+    assert f"<h2>{told}</h2>" in page_of(report)
+
+
 def test_a_word_that_a_view_adds_is_no_part_of_a_longer_one() -> None:
     said = f"<title>A</title><div><p>Printers are slow: {SAID}</p></div>"
     view = said.replace("div", "main") + "<h6>Print</h6>"
@@ -375,7 +386,7 @@ def test_a_copy_with_another_price_is_not_called_safe(path: Path, rule: FieldRul
     fill(path, items, rule)
     lines = printed(path, "report")
     assert lines[0].startswith("Records may have been merged: 1 copy differs in numbers, codes or")
-    assert lines[1].endswith("The other 3: 1 loses nothing, 2 differ in other fields.")
+    assert lines[1].endswith("Of 3 copies, 1 loses nothing, 2 differ in other fields.")
     assert "  1. field price: # (2 pages): 1 of these may be records" in lines
     assert {"    price 85.0 for 80.0", "    price none for 80.0"} <= {*lines}
     said = "  differs  price 85.0 for 80.0", "  place    field price: #: it may be a record"
@@ -389,7 +400,7 @@ def test_safe_is_only_what_differs_in_no_field(tmp_path: Path, seed: int) -> Non
     fill(path, items, OF_TEXT)
     kept, *copies = [(item["price"], item["size"]) for item in items]
     other = sum(copy != kept for copy in copies)
-    told = f"The other 19: {19 - other} lose nothing, {other} differ in other fields."
+    told = f"Of 19 copies, {19 - other} lose nothing, {other} differ in other fields."
     assert printed(path, "report")[1].endswith(told)
 
 

@@ -90,7 +90,7 @@ def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
                 url = f"http://a.example/{price}/{len(prices)}"
                 detector.check(replace(page(text(1), url), unjudged=f'{{"price":"{price}"}}'))
     assert str(Report(index, run=2).counts) == (
-        "2 pages seen = 0 kept + 2 exact copies. The other 2: 1 loses nothing, 1 differs in other fields."
+        "2 pages seen = 0 kept + 2 exact copies. Of 2 copies, 1 loses nothing, 1 differs in other fields."
     )
 
 
