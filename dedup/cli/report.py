@@ -87,7 +87,7 @@ def report(
             else:
                 _RECORDS[form](read, file, everything=everything)
     if output and form == "html":
-        size = f"{output.stat().st_size / 1e6:,.1f} MB"
+        size = f"{output.stat().st_size / 1000:,.0f} KB"
         click.echo(f"{options.named(output)}: {size}, to be opened in a browser", err=True)
 
 
@@ -165,7 +165,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: options.Given) 
     with open_index(index, read_only=True) as there:
         read = Report(there)
         report.write_text(page_of(read), "utf-8")
-        click.echo(f"{read.counts.copies:,} of {told['pages']:,} pages would be dropped")
+        click.echo(f"{read.counts.copies:,} of the first {told['pages']:,} pages would be dropped")
         _tell(read, None, _CLUSTERS_TRIED, "the report has all")
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
     click.echo(f"\nindex:  {options.named(index)}\nreport: {options.named(report)}")

@@ -49,7 +49,10 @@ class DuplicatePage(DropItem):
         verdict = self.verdict
         similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
         is_near = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
-        lost = f": loses {loss(verdict, verdict.words)}" if is_near else ""
+        # By runs of four words; a report counts words, which are fewer.
+        lost = (
+            f": loses {'at most ' * bool(verdict.lost)}{loss(verdict, verdict.words)}" if is_near else ""
+        )
         content, structure = (
             "-" if distance is None else str(distance)
             for distance in (verdict.content_distance, verdict.structure_distance)

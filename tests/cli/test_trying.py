@@ -39,7 +39,7 @@ def test_it_tells_what_would_be_dropped_and_delivers_nothing_to_the_project_it_i
         done = scrapy("dedup", "try", url, "-o", "try", "-s", "DEDUP_MAX_LOST_WORDS=15", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
-        "2 of 5 pages would be dropped\nLook at this place: 1 copy loses 4 words.\n5 pages seen = 3 kept + 2 near copies"
+        "2 of the first 5 pages would be dropped\nLook at this place: 1 copy loses 4 words.\n5 pages seen = 3 kept + 2 near copies"
     )
     assert "near copy, loses nothing" in done.stdout
     assert "scrapy crawl NAME -s DEDUP_MAX_LOST_WORDS=15" in done.stdout
@@ -60,7 +60,7 @@ def test_it_ends_after_so_many_pages_and_takes_settings(tmp_path: Path) -> None:
     with serving(SITE) as url:
         code, said, errors = tried(tmp_path / "try", url, "--pages", "2", "-s", "DEDUP_MAX_LOST_WORDS=4")
     assert code == 0, errors
-    assert said.startswith("0 of 2 pages would be dropped\n")
+    assert said.startswith("0 of the first 2 pages would be dropped\n")
 
 
 def test_robots_are_obeyed(tmp_path: Path) -> None:

@@ -213,6 +213,6 @@ def test_a_crawl_without_its_server_says_once_why(tmp_path: Path) -> None:
 def test_the_line_of_a_copy_says_what_of_it_stands_on_other_pages() -> None:
     verdict = Verdict(Reason.NEAR_DUPLICATE, kept=False, lost=70, missing=0, words=229)
     for missing, some in (0, ""), (5, " but about 5"):
-        said = f": loses about 70 of 229 words, all{some} of which stand on other pages kept ("
+        said = f": loses at most about 70 of 229 words, all{some} of which stand on other pages kept ("
         assert said in str(DuplicatePage("http://a/", replace(verdict, missing=missing)))
     assert ": loses nothing (" in str(DuplicatePage("http://a/", replace(verdict, lost=0)))

@@ -182,7 +182,7 @@ def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     done = run("report", index, "--output", output, "--run", 2)
     assert (done.exit_code, done.stdout) == (0, "")
-    assert re.search(r"report\.html: \d+\.\d MB, to be opened in a browser", done.stderr)
+    assert re.search(r"report\.html: \d+ KB, to be opened in a browser", done.stderr)
     report = output.read_text("utf-8")
     assert all(row[1].startswith("Dropped in run 2: ") for row in cells(report))
     assert '"report/assets/*"' in (ROOT / "pyproject.toml").read_text("utf-8")
