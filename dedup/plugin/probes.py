@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from time import monotonic
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -42,6 +41,7 @@ from dedup.reading.noise import (
 )
 from dedup.reading.page import Page, UnreadablePage
 from dedup.rule.match import EDIT_WORDS, match, own_words
+from dedup.urls.budget import patterns_of_url
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +50,9 @@ FIRST, FEWEST = 20, 40
 # At first pages are asked for again until so many have changed nothing of what is left out, at most
 # so many at a time.  After so many failures, one after the other, nothing more is asked for.
 _PATIENCE = 3
-# And one page with each element that has a name after so many such pages, and after twice as many each
-# time, in each language, as places are known by their words; and the first with each that had another
-# text in the last crawl.
+# And one page of each part of a site, and with each element that has a name, after so many such pages,
+# and after twice as many each time, in each language, as places are known by their words; and the first
+# with each that had another text in the last crawl.
 _OF_ELEMENT = 5
 # Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
 _PAUSE, _LONG_PAUSE = 1.1, 61.0
@@ -148,16 +148,20 @@ class _Host:
     has_left_out: bool = False
 
     def elements_of(self, page: Page) -> list[_Element]:
-        """Return the elements of *page* with a class or an id, or else all; it is one more with them."""
+        """Return the elements of *page* with a class or an id, or else all, and its part of the site.
+
+        It is one more with them.
+        """
+        names, part = patterns_of_url(page.url)
         places = set(page.places)
         places = {place for place in places if Gap(place).is_possible} or places
-        keys = ((page.language, place) for place in sorted(places))
-        room = _MOST_TEXTS - len(self.elements)
-        known = {key: self.elements.get(key, _Element()) for key in keys}
-        self.elements |= dict(islice(known.items(), max(0, room)))
-        for element in known.values():
+        found = list[_Element]()
+        for place in (names[part], *sorted(places)):
+            found.append(element := self.elements.get((page.language, place), _Element()))
             element.pages += 1
-        return list(known.values())
+            if len(self.elements) < _MOST_TEXTS:
+                self.elements[page.language, place] = element
+        return found
 
     def seen(self, gaps: GapSet) -> int:
         """Return on how many pages all *gaps* have moved by now, 0 if earlier crawls did not know them.

@@ -65,8 +65,11 @@ _WORD = re.compile(
 _BEGIN, _END = "^", "$"
 # Beside a number that moves, any other number, as no word is: a date is another one on each page.
 _ANY_NUMBER = "0"
-# How long ago something was moves whatever stands beside it, such as the name of who said it.
-_AGO, _is_ago = "ago", re.compile(AGO).fullmatch
+# What says how long ago something was, or who is online, moves whatever stands beside it.
+_AGO, _is_ago = (
+    "ago",
+    re.compile(rf"{AGO}|online|offline|在[线線]|[离離][线線]", re.IGNORECASE).fullmatch,
+)
 _matched = partial(SequenceMatcher, None, autojunk=False)
 
 
@@ -319,7 +322,8 @@ class Left(NamedTuple):
             if share := max(shares, default=0):
                 return False if share >= _OWN and is_known else None
         stays = set(here).intersection(*there) - set(drawn if gap.heading else ())
-        return None if stays else True
+        # Where nothing names a line, all lines must move: others may have it as their own.
+        return (None if gap.is_named else False) if stays else True
 
 
 def _step_of(place: str) -> str:
@@ -349,25 +353,26 @@ class Gaps:
     def leave_out(self, lines: Sequence[Line]) -> Left:
         """Return what is left of *lines* without what is in the gaps."""
         out: defaultdict[Gap, list[str]] = defaultdict(list)
-        left, heading = [], ""
+        left, heading, above = [], "", ""
         elsewhere = self._places.difference(path for path, _ in lines) if self._of_marks else ()
         steps = {_step_of(place): place for place in sorted(elsewhere)}
         for path, text in lines:
             place = steps.get(_step_of(path), path) if steps and path not in self._places else path
-            rest, line, found = text, list[Gap](), set[Gap]()
+            rest, gap, found, says = text, None, set[Gap](), _says(text)
             if place in self._places:
-                names = ((place, heading), (place, ""))
-                line = [self._lines[name] for name in dict.fromkeys(names) if name in self._lines]
-                if not line or self._tries:
+                gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
+                if not gap or self._tries:
                     rest, found = _without(text, self._inside[place], are_all=self._tries)
                 if self._of_marks and found:
                     beside = {word for one in found for word in (*one.before, *one.after)}
                     rest = "" if beside.issuperset(_words(rest)) else rest
-                for one in found.union(line if self._tries else line[:1]):
+                for one in (found | {gap} if gap else found) if says else ():
                     out[one].append(text)
-            left.append("" if line else rest)
-            if text and not line and place != TITLE:
-                heading = text
+            left.append("" if gap else rest)
+            if says and not gap and place != TITLE:
+                heading, above = text, place
+            elif gap and gap.heading and above == place:  # a cell says what the next one is
+                heading = ""
         return Left(left, out)
 
     def masked(self, page: Page) -> tuple[Page, GapSet]:
@@ -405,6 +410,10 @@ def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set
         if not any(first <= begin and end <= last for first, last in taken):
             taken[begin, end] = gap
     return rest, {*taken.values()}
+
+
+def _says(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _words(text: str) -> list[str]:
@@ -464,10 +473,8 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
         lines |= {at} if is_line else set()
     if 2 * sum(len(first[at].text) for at in lines) > sum(len(line.text) for line in first):
         return set()
-    whole = {line_gap(first, at, moved) for at in lines}
-    whole |= {line_gap(second, at, also) for at in also - {at for _, at in pairs}}
-    # Below the headline of each page it would have another name there.
-    found |= whole | {gap._replace(heading="") for gap in whole}
+    found |= {line_gap(first, at, moved) for at in lines}
+    found |= {line_gap(second, at, also) for at in also - {at for _, at in pairs}}
     return {gap for gap in found if gap.place and gap.is_possible}
 
 
@@ -491,10 +498,11 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
     stays = len(here) - sum(end - begin for begin, end, _, _ in changes)
     is_line = stays < _SAME_LINE * max(len(here), len(there))
     if is_line:
-        # What stays in the middle does so by chance, and so does a single word.
+        # What stays in the middle does so by chance, and so does a single word, unless both ends do.
         (begin, _, first, _), (_, end, _, last) = changes[0], changes[-1]
-        begin, first = (0, 0) if begin == 1 else (begin, first)
-        end, last = (len(here), len(there)) if end == len(here) - 1 else (end, last)
+        if not begin == len(here) - end == 1:
+            begin, first = (0, 0) if begin == 1 else (begin, first)
+            end, last = (len(here), len(there)) if end == len(here) - 1 else (end, last)
         changes = [(begin, end, first, last)]
     gaps = set[Gap]()
     for number, (begin, end, first, last) in enumerate(changes):
@@ -547,7 +555,7 @@ def line_gap(lines: Sequence[Line], at: int, moved: Container[int]) -> Gap:
     """Return the gap of the whole line *at*, named by the nearest line before it that stays."""
     place = lines[at].place
     near = (n for n in range(at - 1, 0, -1) if n not in moved and lines[n].place != place)
-    heading = lines[before].text if (before := next(near, 0)) else ""
+    heading = next((lines[before].text for before in near if _says(lines[before].text)), "")
     return Gap(place, heading=heading if len(_words(heading)) <= _HEADING else "")
 
 

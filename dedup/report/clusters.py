@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
@@ -58,7 +58,8 @@ class Report:
     @cached_property
     def beside(self) -> Losses:
         """What tells pages kept from the page kept that each is much like."""
-        return losses_of(self.again, [*self.index.store.stored(self.counts.beside)][:MAX_PAIRS], ())
+        found = losses_of(self.again, [*self.index.store.stored(self.counts.beside)][:MAX_PAIRS], ())
+        return replace(found, places=[replace(one, records=frozenset()) for one in found.places])
 
     @property
     def losses(self) -> Losses:

@@ -271,7 +271,7 @@ def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
         is_field = one.whole.place.startswith("field ")
         hosts["" if is_field else one.copy.sighting.host] += [one] * (one.copy.id not in apart)
     for host, found in hosts.items():
-        for shown, some in _grouped(found).items():
+        for (shown, _), some in _grouped(found).items():
             # What all copies say alike, but for the time, tells none of them apart.
             tells = len({(*_NO_VALUE.sub("", one.said).split(),) for one in some}) > 1
             tells |= any(span.of == KEPT for one in some for span in one.line)
@@ -282,8 +282,8 @@ def _places(again: Again, lost: Sequence[LostLine]) -> Iterator[Place]:
             yield Place(shown, host, copies, examples, _name_of(some), records)
 
 
-def _grouped(lost: Sequence[LostLine]) -> dict[str, list[LostLine]]:
-    """Return *lost* lines of a host by how a place of them is shown."""
+def _grouped(lost: Sequence[LostLine]) -> dict[tuple[str, str], list[LostLine]]:
+    """Return *lost* lines of a host by how a place of them is shown, and its element."""
     having = defaultdict[Gap, list[int]](list)
     for one in lost:
         for key in one.keys:
@@ -297,9 +297,9 @@ def _grouped(lost: Sequence[LostLine]) -> dict[str, list[LostLine]]:
     groups = defaultdict[Gap, list[LostLine]](list)
     for one in lost:
         groups[max(one.keys, key=partial(rank, one.whole))].append(one)
-    found = defaultdict[str, list[LostLine]](list)
-    for some in groups.values():
-        found[_shown(some)] += some
+    found = defaultdict[tuple[str, str], list[LostLine]](list)
+    for some in groups.values():  # layouts may have another path to the same element
+        found[_shown(some), some[0].whole.place.rpartition(">")[2]] += some
     return found
 
 
@@ -308,9 +308,10 @@ def _name_of(lost: Sequence[LostLine]) -> str:
     by_place = attrgetter("whole.place")
     places = groupby(sorted(lost, key=by_place), by_place)
     gaps = [gap for place, some in places for gap in _gaps_at(place, [*some])]
-    # Below a date or a price stands what is one page's own.
+    # Below a date or a price stands what is one page's own; a field of items is no place.
     can_be = all(gap.is_possible and not re.search(r"\d", gap.heading) for gap in gaps)
-    return noise.place_name(gaps) if can_be and not any(one.is_value for one in lost) else ""
+    is_named = not lost[0].is_value or all(gap.heading and " " not in gap.place for gap in gaps)
+    return noise.place_name(gaps) if can_be and is_named else ""
 
 
 def _gaps_at(place: str, lost: Sequence[LostLine]) -> list[Gap]:
@@ -325,7 +326,7 @@ def _gaps_at(place: str, lost: Sequence[LostLine]) -> list[Gap]:
     left = noise.Gaps(gaps, tries=True).leave_out
     both = ([left([Line(place, said)]).left for said in one.sides] for one in lost)
     is_all = gaps and not is_added and all(kept == copy for kept, copy in both)
-    return gaps if is_all or (gaps and not whole.is_possible) else [whole]
+    return gaps if not lost[0].is_value and (is_all or (gaps and not whole.is_possible)) else [whole]
 
 
 def _shown(lost: Sequence[LostLine]) -> str:

@@ -197,6 +197,8 @@ def _sum(counts: Counter[str], run: Run) -> str:
     if not counts["seen"]:
         return "no items came, see above"
     name = FATES[run.action]
+    twice = counts["given_back"] * (name == "dropped")
+    counts = counts - Counter({"seen": twice, "near_duplicate": twice, name: twice})
     copies = {NEAR: counts["near_duplicate"], EXACT: counts["exact_duplicate"]}
     copies[UNCHANGED] = same = max(0, counts[name] - sum(copies.values()))
     others = {"unchanged": counts["unchanged"] - same, "updated": counts["updated"]}

@@ -89,10 +89,10 @@ def test_nothing_is_learned_of_what_is_ignored(tmp_path: Path) -> None:
 
 
 def test_each_named_element_of_a_page_is_counted_as_long_as_there_is_room() -> None:
-    host, page = module._Host("a.example"), Page("", b"", "", language="de")
+    host, page = module._Host("a.example"), Page("http://a.example/b/1", b"", "", language="de")
     pages = ("ul.a>li", "ul.a>li", "body>p"), ("body>p", "b"), ("ul.a>li", "b")
     found = [host.elements_of(replace(page, places=places)) for places in pages]
-    assert [[one.pages for one in elements] for elements in found] == [[2], [1, 1], [2]]
+    assert [[one.pages for one in elements] for elements in found] == [[3, 2], [3, 1, 1], [3, 2]]
     for number in range(module._MOST_TEXTS):
         host.elements_of(replace(page, places=(f"p#{number}",)))
     assert len(host.elements) == module._MOST_TEXTS

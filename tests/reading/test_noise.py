@@ -69,8 +69,10 @@ def left(noise: Noise, said: str) -> str:
         ("Ann, 202{own}-01-1{own} {0} views {1} likes", "Ann, 202{own}-01-1{own} views likes"),
         ("Ann, 202{own}年1月1{own}日 {0} views {1} likes", "Ann, 202{own}年1月1{own}日 views likes"),
         ("No {own} by a{0} b{1} today, as ever", "No {own} by today, as ever"),
-        # Below a headline that no other page has, and beside a name that none has.
-        ("<h2>Story {own}</h2><p class='upd'>Updated {0} minutes ago · {1} shares</p>", "Story {own}"),
+        (
+            "<h2>Story {own}</h2><p class='upd'>Updated {0} minutes ago · {1} shares</p>",
+            "Story {own}\nUpdated shares",
+        ),
         ("Ann{own} Bee{own} {0} hours ago", "Ann{own} Bee{own}"),
     ],
 )
@@ -119,7 +121,6 @@ def test_a_page_is_wanted_if_something_has_moved_once_that_it_has_too() -> None:
         "Report ({own}), comments ({now})",
         "Leeds | {own} | {now} views",
         "<p>Seen {now} minutes ago</p><p>Built {own} years ago</p>",
-        "<h2>A {own}</h2><p class='x'>b {own}</p><p class='x'>{now} c {now} d</p>",
         "编号：{own}，阅读：{now}，页数：3",
         "<h3>About</h3><ul><li>red<li>of {own}<li>{now} a<li>{now} b<li>{now} c</ul>",
     ],
@@ -134,6 +135,12 @@ def test_what_stays_tells_pages_apart(template: str) -> None:
     rests = [left(noise, answer(own)) for own in range(40)]
     assert len(set(rests)) == 40
     assert all(str(1000 + own) in rest for own, rest in enumerate(rests))
+
+
+def test_a_line_of_its_own_stays_where_other_pages_have_but_a_counter() -> None:
+    said = "<h2>Story {0}</h2>{1}<p class=x>a{0}b{2} c{2}</p>".format
+    noise = learned((said(n, "", 10 + n) for n in range(6)), (said(n, "", 30 + n) for n in range(6)))
+    assert "serial 17" in left(noise, said(7, "<p class=x>serial 17</p>", 8))
 
 
 def test_two_pages_must_have_moved() -> None:

@@ -16,7 +16,7 @@ from dedup.index import Index
 from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.marks import Exceptions, Said
 from dedup.reading.fields import FieldRule, raw_page_of, unjudged_of
-from dedup.reading.noise import Evidence, Gap, place_name
+from dedup.reading.noise import Evidence, Gap, MarkedPlaces, place_name
 from dedup.report.clusters import AMBER, GREEN, RED, Report
 from dedup.report.diff import BOTH, COPY
 from dedup.report.html import page_of
@@ -216,9 +216,19 @@ def test_places_tell_also_what_keeps_pages_that_are_much_like_others() -> None:
     report = Report(stored(enumerate([*pages, f"<title>Hat</title><p>{OTHER}"])))
     told = "Pages were kept though much like others, as they differ from these in 1 place"
     shown = [line for _, line in text_lines(report)]
-    place = "  1. Price # (1 page, a.example): these may be records"
-    assert shown[shown.index(f"{told}:") + 1] == place
+    assert shown[shown.index(f"{told}:") + 1] == "  1. Price # (1 page, a.example)"
     assert f"<h2>{told}</h2>" in page_of(report)
+
+
+def test_a_cell_beside_its_label_can_be_marked() -> None:
+    body = "<title>Coat</title><p>{}<table><tr><td>Size<td>{}<tr><td>Price<td>{}</table>".format
+    bodies = [body(SAID, size, price) for size, price in (("S", "5"), ("M", "7"), ("M", "5"))]
+    places = Report(said_to_be_copies(*bodies[:2])).losses.places
+    [name] = (place.name for place in places if place.shown == "Price: #")
+    marked = MarkedPlaces(Exceptions.of([Said("", "", "different", "a.example", name)]))
+    pages = [Page.from_html(one, url="http://a.example/", with_places=True) for one in bodies]
+    one, other, same = (marked.obeyed(page).variant for page in pages)
+    assert one == same != other
 
 
 def test_a_word_that_a_view_adds_is_no_part_of_a_longer_one() -> None:
