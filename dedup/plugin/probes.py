@@ -531,7 +531,14 @@ class Probes:
             back = [one for one in host.waiting if one.gaps == gaps]
             sure = [one for one in back if host.seen(one.unaudited) >= _PATIENCE]
             host.waiting = [one for one in host.waiting if one not in sure]
-            self._restore(host, [one for one in back if one not in sure])
+            if back := [one for one in back if one not in sure]:
+                unsure = {gap for one in back for gap in one.unaudited}
+                logger.info(
+                    "%d copies on %s are kept, as nothing confirmed that this changes by itself: %s "
+                    "(if it does not matter, name it in DEDUP_IGNORE)",
+                    *(len(back), printable(host.name), host.shown(unsure)),
+                )
+            self._restore(host, back)
 
     def _passed(self, host: _Host, gaps: GapSet, moved: GapSet, dropped: int) -> None:
         """Note that some *gaps* of a page have *moved*: so they do in the first *dropped* such pages.
