@@ -68,7 +68,9 @@ def shared_out(
                 if number >= FEW and len(idle) < most > 1:
                     idle.append(_start(work, started))
                 elif idle and all(pipe.poll() for pipe in idle):  # each says that it has begun
-                    idle = [pipe for pipe in idle if pipe.recv()] * 2
+                    for pipe in idle:
+                        pipe.recv()
+                    idle *= 2
                     break
             for kept, task in tasks:
                 if idle:

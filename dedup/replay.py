@@ -24,6 +24,7 @@ from dedup.rule.decide import SAID
 from dedup.rule.match import SiteContext
 
 MOST_NAMED = 3  # words, or pairs of them
+_MOST_READ = 2_000  # pages that are held
 # The finding of a copy, or else it was dropped as it is still what was a copy at its last visit.
 _OF_COPIES = (*rule.OUTRIGHT, rule.FEW, rule.OWN, *rule.BY_SITE, SAID)
 _FAR = 24  # bits: what differs in more is near by chance
@@ -44,6 +45,7 @@ class Replay:
         acting = ((one[:2], [gap for gap, it in one.gaps.items() if it.acts(gap)]) for one in self.noise)
         self._gaps = {site: Gaps(gaps) for site, gaps in acting if gaps}
         self.hosts = {host for _, host in self._gaps}  # where something is known to change at each load
+        self._read: dict[tuple[int, bool], Page | None] = {}  # the last pages
 
     @cached_property
     def runs(self) -> dict[int, Run]:
@@ -71,6 +73,13 @@ class Replay:
         Unless it *is_whole*, what is known by now to change at each load is left out, and marks on
         places are obeyed, as when pages are judged.
         """
+        if (number, is_whole) not in self._read:
+            if len(self._read) >= _MOST_READ:
+                self._read.clear()
+            self._read[number, is_whole] = self._page_of(number, is_whole=is_whole)
+        return self._read[number, is_whole]
+
+    def _page_of(self, number: int, *, is_whole: bool) -> Page | None:
         row = self.index.row(number)
         try:
             page = self.index.page_of(row) or self.index.page_of(self.index.row(row.origin))

@@ -159,7 +159,7 @@ class Adding:
                 batches = in_batches(self._records(), lambda one: one.size, BATCH_RECORDS, BATCH_BYTES)
                 tasks = ((some, ([one.read for one in some], stores())) for some in batches)
                 for records, found in opened.enter_context(closing(shared_out(work, tasks, self.jobs))):
-                    self._settle(detector, [*zip(records, found, strict=True)], write)
+                    self._judge(detector, [*zip(records, found, strict=True)], write)
                     progress()
             self.index.runs.let_go(detector.run)
             return detector.run
@@ -173,7 +173,7 @@ class Adding:
             except FeedError as error:
                 self.inputs.troubles.append(str(error))
 
-    def _settle(self, detector: Detector, found: list[tuple[Record, Result]], write: Write) -> None:
+    def _judge(self, detector: Detector, found: list[tuple[Record, Result]], write: Write) -> None:
         """Judge what was *found* in one transaction, and then *write* what is kept."""
         with self.index.batch():
             are_kept = [self._is_kept(detector, *one) for one in found]

@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from time import monotonic
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -118,6 +118,11 @@ class _LeftOut:
     tried: int = 0  # so often it was asked for one at the end of the crawl
 
 
+@lru_cache(_MOST_TEXTS)
+def _has_name(place: str) -> bool:
+    return Gap(place).is_possible
+
+
 @dataclass(slots=True, eq=False)
 class _Host:
     """What is known of one host; *asked* counts all requests, *learning* those that were no audits."""
@@ -153,14 +158,14 @@ class _Host:
         It is one more with them.
         """
         names, part = patterns_of_url(page.url)
-        places = set(page.places)
-        places = {place for place in places if Gap(place).is_possible} or places
-        found = list[_Element]()
-        for place in (names[part], *sorted(places)):
-            found.append(element := self.elements.get((page.language, place), _Element()))
+        places, found = dict.fromkeys(page.places), list[_Element]()
+        for place in (names[part], *([*filter(_has_name, places)] or places)):
+            if (element := self.elements.get((page.language, place))) is None:
+                element = _Element()
+                if len(self.elements) < _MOST_TEXTS:
+                    self.elements[page.language, place] = element
             element.pages += 1
-            if len(self.elements) < _MOST_TEXTS:
-                self.elements[page.language, place] = element
+            found.append(element)
         return found
 
     def seen(self, gaps: GapSet) -> int:

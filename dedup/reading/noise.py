@@ -65,11 +65,8 @@ _WORD = re.compile(
 _BEGIN, _END = "^", "$"
 # Beside a number that moves, any other number, as no word is: a date is another one on each page.
 _ANY_NUMBER = "0"
-# What says how long ago something was, or who is online, moves whatever stands beside it.
-_AGO, _is_ago = (
-    "ago",
-    re.compile(rf"{AGO}|online|offline|在[线線]|[离離][线線]", re.IGNORECASE).fullmatch,
-)
+# How long ago something was moves whatever stands beside it, such as the name of who said it.
+_AGO, _is_ago = "ago", re.compile(AGO).fullmatch
 _matched = partial(SequenceMatcher, None, autojunk=False)
 
 
@@ -366,7 +363,8 @@ class Gaps:
                 if self._of_marks and found:
                     beside = {word for one in found for word in (*one.before, *one.after)}
                     rest = "" if beside.issuperset(_words(rest)) else rest
-                for one in (found | {gap} if gap else found) if says else ():
+                taken = found | {gap} if gap else found
+                for one in taken if says else ():
                     out[one].append(text)
             left.append("" if gap else rest)
             if says and not gap and place != TITLE:

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 
 from dedup.index import Index, Row
@@ -52,13 +51,13 @@ class Report:
         by_loss = sorted(near, key=lambda one: -one.nowhere)
         stored = self.index.store.stored([(one.canonical, one.id) for one in by_loss])
         others = [(one.canonical, one.id) for one in counts.found if one.differs][:MAX_FIELD_ROWS]
-        counts.measure(losses_of(self.again, [*islice(stored, MAX_PAIRS)], others))
+        counts.measure(losses_of(self.again, stored, others))
         return counts
 
     @cached_property
     def beside(self) -> Losses:
         """What tells pages kept from the page kept that each is much like."""
-        found = losses_of(self.again, [*self.index.store.stored(self.counts.beside)][:MAX_PAIRS], ())
+        found = losses_of(self.again, self.index.store.stored(self.counts.beside), ())
         return replace(found, places=[replace(one, records=frozenset()) for one in found.places])
 
     @property

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial, reduce
-from itertools import groupby
+from functools import partial, reduce
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -190,11 +190,11 @@ class Losses:
         return printable("; ".join(texts.lost_parts), limit) if texts else ""
 
 
-def losses_of(again: Again, pairs: Pairs, others: Pairs) -> Losses:
-    """Return what is lost with *pairs* by their texts, if they are stored; with *others* in fields."""
-    index, read = again.index, cache(again.page_of)
+def losses_of(again: Again, pairs: Iterable[tuple[int, int]], others: Pairs) -> Losses:
+    """Return what is lost with the first *pairs* by their texts, if stored; with *others* in fields."""
+    index, read = again.index, again.page_of
     texts, lost = {}, list[LostLine]()
-    for kept, copy in pairs:
+    for kept, copy in islice(pairs, MAX_PAIRS):
         if (one := read(kept)) and (other := read(copy)):
             before, row = index.row(kept), index.row(copy)
             found = texts[copy] = compared(one.text, other.text, *again.whole(before, row))

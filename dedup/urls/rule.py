@@ -455,8 +455,8 @@ def propose(visits: Sequence[UrlVisit]) -> list[Proposal]:
 def contradicted(visits: Iterable[UrlVisit]) -> tuple[int, Rule, str, str] | None:
     """Return what comes nearest to a rule that *visits* do not speak for, None where nothing does.
 
-    And of more than `MOST_URLS`, of which nothing is proposed.
-    Before it stands in how many groups of URLs it held, after it two URLs of a page each against it.
+    None, too, of more than `MOST_URLS` visits.  Before the rule stands in how many groups of URLs it
+    held, after it two URLs, of a page each, that are against it.
     """
     best: tuple[int, Rule, str, str] | None = None
     found = [*islice(visits, MOST_URLS + 1)]

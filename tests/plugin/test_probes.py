@@ -99,7 +99,7 @@ def test_each_named_element_of_a_page_is_counted_as_long_as_there_is_room() -> N
 
 
 @pytest.mark.parametrize("other", ["language", "element"])
-def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, other: str) -> None:
+def test_each_named_element_is_asked_for_twice_in_each_language(tmp_path: Path, other: str) -> None:
     """Printed pages come when nothing has moved for long; what moves there is found all the same."""
     now = Random(5)
 

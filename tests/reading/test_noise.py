@@ -64,6 +64,7 @@ def left(noise: Noise, said: str) -> str:
         ("Users online: ann{0}, bob{1} and {2} guests", "Users online: and guests"),
         ("<h3>You may also like</h3><ul><li>a{0} b<li>c{1} d<li>e{2}</ul>", "You may also like"),
         ("<div class='promo'><p>Buy a{0} b{1} c{2}</p></div>", ""),
+        ("<div class='sig'><p>____</p><p>a{0} b{1} c{2}</p></div>", ""),
         # Beside a date, or a name before a number sign, though no two pages have the same one.
         ("Ann, {own} May 202{own} {0} views {1} likes", "Ann, {own} May 202{own} views likes"),
         ("Ann, 202{own}-01-1{own} {0} views {1} likes", "Ann, 202{own}-01-1{own} views likes"),

@@ -169,7 +169,7 @@ def test_what_the_site_decided_is_said() -> None:
 
 
 def test_texts_shown_are_of_copies_that_lose_most(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.report.clusters.MAX_PAIRS", 9)
+    monkeypatch.setattr("dedup.report.losses.MAX_PAIRS", 9)
     with SQLiteIndex(index) as opened:
         compared = Report(opened).losses.texts
         lost = {row.id: row.verdict.lost or 0 for row in opened.rows() if not row.verdict.kept}
