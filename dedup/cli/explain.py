@@ -148,10 +148,8 @@ def _decided(again: why.Again, row: Row, near: Sequence[_Near]) -> str:
     """Return what the crawl decided of the page of *row*, and why; the *near* ones tell more of it."""
     told = again.decided(row, at_length=True)
     if (before := again.updates(row)) and (differ := again.differing_words(before, row)):
-        only = ". It differed only in " + (
-            "what was not yet left out of it." if differ[1] else f"{differ[0]}."
-        )
-        return told.removesuffix(".") + only
+        only = "what was not yet left out of it" if differ[1] else differ[0]
+        return f"{told.removesuffix('.')}. It differed only in {only}."
     if (first := _told_by(row, near)) is None:
         return told
     if first.how.is_duplicate:

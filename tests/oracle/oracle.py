@@ -436,7 +436,9 @@ class _Trial:
     # What is asked for again
 
     def _again(self, lived: Lived) -> Iterator[Violation]:
-        for unit in lived.units:
+        # A job that was killed may ask again for what it follows by links.
+        before = self._in_folder(self.lived[: lived.number], lived.step)
+        for unit in lived.units if all(one.ending != "killed" for one in before) else ():
             is_dropped = unit.fate == "dropped" and unit.is_judged
             if is_dropped and self._has_changed(unit) and not self._was_given(unit):
                 yield Violation("again", lived.number, f"{unit} has changed, and was dropped")
@@ -446,10 +448,7 @@ class _Trial:
         lived = self.lived[unit.step]
         same = [it for it in lived.stored() if (it.url, it.key) == (unit.url, unit.key)]
         asked = [it for it in same if it.visit < unit.visit and not it.is_led and self._is_only(it)]
-        # A job that was killed may ask again for what it follows by links.
-        before = self._in_folder(self.lived[: unit.step], lived.step)
-        is_resumed = any(one.ending == "killed" for one in before)
-        if unit.is_led or not asked or not self._is_only(unit) or is_resumed:
+        if unit.is_led or not asked or not self._is_only(unit):
             return False
         last = max(asked, key=lambda other: other.visit)
         return last.page.token_digest != unit.page.token_digest
