@@ -13,7 +13,7 @@ from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
 from dedup.model.errors import printable
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import FATES, Match, Reason, Verdict
+from dedup.model.verdict import FATE_OF, Match, Reason, Verdict
 from dedup.prints import fingerprinter as prints
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs, sampled
 from dedup.reading.fields import held
@@ -36,7 +36,7 @@ _VIEW = re.compile(r"\?.*|/[a-z]+/?", re.IGNORECASE)
 class Replay:
     """Reads and judges the pages of *index* once more, by today's *config*.
 
-    Without what is known by now to change at each load, but by what was known of their site then.
+    What changes at each load, as is known by now, is left out; of their site counts what was known then.
     """
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
@@ -59,7 +59,7 @@ class Replay:
 
     def fate(self, row: Row) -> str:
         """Return what became of the page of *row*: `kept`, `dropped`, `marked` or `would_drop`."""
-        return "kept" if row.verdict.kept else FATES.get(self.action(row), "dropped")
+        return "kept" if row.verdict.kept else FATE_OF.get(self.action(row), "dropped")
 
     def updates(self, row: Row) -> Row | None:
         """Return what the page of *row*, kept as another version of it, said when it was last met."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from dedup.model.address import address_of, is_address
 from dedup.model.errors import ConfigError, require_text, shown
-from dedup.model.verdict import FATES
+from dedup.model.verdict import FATE_OF
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import FieldRule
 
-_CHOICES = {"source": ("item", "response"), "action": (*FATES,)}
+_CHOICES = {"source": ("item", "response"), "action": (*FATE_OF,)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from dedup.index import rows as sql
 from dedup.index.notes import OF_RULES, REMOVED, UrlRules, answers
-from dedup.index.rows import LAST_RUN, MET_AGAIN, STANDS, Note, Pool, numbers, of_dry_runs
+from dedup.index.rows import IN_FORCE, LAST_RUN, MET_AGAIN, Note, Pool, numbers, of_dry_runs
 from dedup.index.store import IN_RANGE, Store
 from dedup.model.fingerprint import Fingerprint, PageToRecord
 from dedup.model.hashes import signed
@@ -257,7 +257,7 @@ class Known(Past):
         # Mostly there is none, and to ask for whole rows takes longer.
         of_it = f"SELECT 1 FROM pages p WHERE {self._same} LIMIT 1"
         is_any = self.store.fetch(of_it, (self._scope, self._name))
-        return list(self._rows(STANDS, order=LAST_RUN, limit=_FEW)) if is_any else []
+        return list(self._rows(IN_FORCE, order=LAST_RUN, limit=_FEW)) if is_any else []
 
     # Own versions
 
@@ -281,8 +281,8 @@ class Known(Past):
         """Return the last earlier run of another crawl that met it, or 0, and its rows and own ones."""
         own, run, rows = self.crawl, self.sighting.run, self._latest
         if len(rows) == _FEW:  # there may be more
-            last = f"SELECT max(p.run) FROM pages p WHERE {self._same} AND {STANDS} AND {self._others}"
-            met = f"{STANDS} AND p.run IN ({','.join(map(str, own))}, ({last} AND p.run < ?))"
+            last = f"SELECT max(p.run) FROM pages p WHERE {self._same} AND {IN_FORCE} AND {self._others}"
+            met = f"{IN_FORCE} AND p.run IN ({','.join(map(str, own))}, ({last} AND p.run < ?))"
             given = self._scope, self._name, run
             rows = list(self._rows(met, *given, order="p.id DESC", limit=MOST_OF_KEY))
             if len(rows) == MOST_OF_KEY:  # of so many of one name only what shows the same matters
@@ -310,7 +310,7 @@ class Known(Past):
         return "p.body_digest = ?", page.body_digest
 
     def flip(self) -> tuple[int, Canonical, bool] | None:
-        rows = list(self._rows(f"{STANDS} AND {self._others}", order=LAST_RUN, limit=_VISITS))
+        rows = list(self._rows(f"{IN_FORCE} AND {self._others}", order=LAST_RUN, limit=_VISITS))
         listed = list(self._rows(f"p.listed AND {self._others}", limit=2))
         if len(listed) != 1 or len({row.sighting.run for row in rows}) < len(rows):
             return None
@@ -365,7 +365,7 @@ class Known(Past):
     # What is gone
 
     def has_left(self, canonical: Canonical) -> bool:
-        key, seen = url_key(canonical.url), f"{self._of_group} AND {_AT} AND {STANDS}"
+        key, seen = url_key(canonical.url), f"{self._of_group} AND {_AT} AND {IN_FORCE}"
         answered = max(answers(self.store, key).get(key, ()), default=0)
         last = [*self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=2)]
         runs = [row.sighting.run for row in last]  # one run, where several items were made of a page
@@ -451,7 +451,7 @@ class Known(Past):
         # Addresses of one page stand beside each other: they begin alike.
         around = self.store.urls_around(self._scope, seen.url_key) if "?" in seen.url_key else ()
         for key in {seen.url_key, *self._own_addresses(around)}:
-            last = f"{self._of_group} AND {_AT} AND {STANDS} AND {self._others}"
+            last = f"{self._of_group} AND {_AT} AND {IN_FORCE} AND {self._others}"
             for row in self.store.rows(last, self._scope, key, order="p.id DESC", limit=1):
                 if row.is_own or row.sighting.item_key != seen.item_key:
                     continue

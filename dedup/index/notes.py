@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from dedup.index.rows import LAST_RUN, OF_URL, STANDS, Note, numbers
+from dedup.index.rows import IN_FORCE, LAST_RUN, OF_URL, Note, numbers
 from dedup.index.store import Store
 from dedup.model.hashes import digest
 from dedup.model.verdict import Row
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = frozenset()) -> Row | None:
     """Return the last row of the address *key* that *spider* has seen, in no run of *without*."""
     of_spider = f"p.run IN (SELECT id FROM runs WHERE spider = ?) AND p.run NOT IN {numbers(without)}"
-    seen = f"{OF_URL} AND {STANDS} AND {of_spider}"
+    seen = f"{OF_URL} AND {IN_FORCE} AND {of_spider}"
     return next(store.rows(seen, key, spider, order=LAST_RUN, limit=1), None)
 
 

@@ -215,7 +215,7 @@ TELLS_OF_SITE = (
 # the rows; a sign in front of a column keeps it from an index that has too many.
 
 LAST_RUN = "p.run DESC, p.id DESC"
-STANDS = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"  # it was not taken back
+IN_FORCE = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"  # it was not taken back
 IS_PENDING = "p.outcome != 'confirmed' AND p.outcome = 'pending'"
 IS_WANTED_BACK = "p.outcome != 'confirmed' AND p.outcome = 'restored'"  # somebody wants it back
 IS_THERE = "p.outcome IN ('confirmed', 'pending')"

@@ -95,7 +95,7 @@ class SQLiteFile:
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
         """See one state of the file, or change it, all or nothing; inside another one, be part of it.
 
-        *beside* others is changed what changes no verdict of theirs.
+        What is changed *beside* others changes no verdict of theirs.
         """
         return self.errors() if self.is_inside else self._transaction(_BEGIN[writing])
 

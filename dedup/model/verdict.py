@@ -178,7 +178,7 @@ EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
 
 DRY_RUN = "report"  # the action of a run that drops nothing and leaves no trace in later ones
 # What becomes of duplicates, by the action of their run, for programs, stats and people.
-FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", DRY_RUN: "would_drop"}
+FATE_OF = {"drop": "dropped", "skip": "dropped", "mark": "marked", DRY_RUN: "would_drop"}
 
 
 @dataclass(frozen=True, slots=True)

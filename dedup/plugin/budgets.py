@@ -20,7 +20,7 @@ from dedup.model.hashes import digest
 from dedup.model.urls import host_of
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.pipeline import Component
-from dedup.plugin.requests import BY_RULE, NotVisited, NotVisitedUrl, kept_request, parked, request_again
+from dedup.plugin.requests import BY_RULE, NotVisited, NotVisitedUrl, kept_request, parked, request_read
 from dedup.prints.fingerprinter import sample_of
 from dedup.reading.page import Page, judged_part
 from dedup.settings import DedupSettings
@@ -140,7 +140,7 @@ class BudgetMiddleware(Component):
         engine = self._crawler.engine
         assert engine is not None
         for one in addresses:
-            request = request_again(one.request, self._crawler)
+            request = request_read(one.request, self._crawler)
             if request is None:
                 logger.warning("<%s> is visited with the default callback", printable(one.url))
                 request = Request(one.url, dont_filter=True, meta={_MET: one.url, "depth": 1})

@@ -18,7 +18,7 @@ from scrapy.pipelines.media import MediaPipeline
 from dedup.index.notes import GONE
 from dedup.model.address import shown_place
 from dedup.model.urls import host_of
-from dedup.model.verdict import FATES, Reason, Verdict
+from dedup.model.verdict import FATE_OF, Reason, Verdict
 from dedup.plugin.addon import index_path, only_looks, read_settings
 from dedup.plugin.feeds import FeedWatch, mark
 from dedup.plugin.judge import Judge
@@ -154,7 +154,7 @@ class DedupPipeline:
             self._counts.add("dropped_for_earlier_run")
         if verdict.repeats_another and verdict.reason is Reason.UNCHANGED:
             self._counts.add("as_before")
-        fate = FATES[self._settings.action]
+        fate = FATE_OF[self._settings.action]
         self._counts.add(fate)
         logger.info("%s %s", fate.replace("_", " ").capitalize(), copy)
         if self._settings.drops:

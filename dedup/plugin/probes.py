@@ -65,7 +65,7 @@ _MOST_KEPT, _QUIET = 2_000, 100
 _MOST_COMPARED = 1_000  # pages of a crawl with their last versions
 # So many hosts are known at a time, and so many texts of dropped pages of each.
 _MOST_HOSTS, _MOST_TEXTS = 10_000, 5_000
-# An audit is due at so many times the copies of the last one of the same places, or so many more.
+# The next audit of the same places is due at so many times the copies of the last one, or so many more.
 _GROWTH, _MOST_WAITING = 3, 100
 _SHOWN, _LONGEST = 3, 160
 

@@ -61,7 +61,7 @@ def kept_request(request: Request, crawler: Crawler) -> str:
     return text if len(text) <= _MAX_REQUEST else ""
 
 
-def request_again(text: str, crawler: Crawler) -> Request | None:
+def request_read(text: str, crawler: Crawler) -> Request | None:
     """Return the request that `kept_request` wrote, exempt from filters, None where it is unreadable."""
     try:
         fields = json.loads(text)

@@ -19,7 +19,7 @@ from dedup.model.errors import counted, printable
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import CrawlIndex
-from dedup.plugin.requests import BY_RULE, is_of_link, kept_request, parked, request_again, signature_of
+from dedup.plugin.requests import BY_RULE, is_of_link, kept_request, parked, request_read, signature_of
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
 from dedup.urls import rule as url_rule
 from dedup.urls.rule import MOST_URLS, Counterexample, KnownPage, Obeyed, Proposal, Rule, Rules, UrlVisit
@@ -86,7 +86,7 @@ class CrawlRules:
             named = why.removeprefix(BY_RULE).split(_AND) if why.startswith(BY_RULE) else []
             if not self._obeyed.rules.all.issuperset(Rule(*rule.split(" ", 2)) for rule in named):
                 for one in held.take(why):
-                    if request := request_again(one.request, self._crawler):
+                    if request := request_read(one.request, self._crawler):
                         self._counts.add("rules/asked_again")
                         yield request
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dedup.index import Index, Row
 from dedup.index.notes import REMOVED, answers, last_seen
-from dedup.index.rows import LAST_RUN, OF_URL, STANDS, numbers, of_dry_runs
+from dedup.index.rows import IN_FORCE, LAST_RUN, OF_URL, numbers, of_dry_runs
 from dedup.model.errors import counted, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.model.verdict import DRY_RUN, UNDONE, Glance, Outcome, Reason, Visit, crawl_of
@@ -122,7 +122,7 @@ class Changes:
         column, value = seen.identity
         same = f"p.scope = ? AND p.{column} = ?" + (f" AND p.{column} != ''" if seen.is_named else "")
         others = f"p.run NOT IN {numbers(self.crawl)} AND p.run < ?"
-        earlier = f"{same} AND {STANDS} AND {of_dry_runs(())} AND {others}"
+        earlier = f"{same} AND {IN_FORCE} AND {of_dry_runs(())} AND {others}"
         store, scope = self.index.store, self.index.store.scope((seen.kind, seen.scope))
         return next(store.rows(earlier, scope, value, seen.run, order=LAST_RUN, limit=1), None)
 
@@ -148,7 +148,7 @@ class Changes:
 
     def _of_removed(self, key: str, answered: dict[int, int]) -> Change | None:
         statuses = {answered[run] for run in self.crawl if run in answered}
-        met = f"{OF_URL} AND p.run IN {numbers(self.crawl)} AND {STANDS}"
+        met = f"{OF_URL} AND p.run IN {numbers(self.crawl)} AND {IN_FORCE}"
         if not statuses or next(self.index.store.rows(met, key, order="+p.id", limit=1), None):
             return None
         last = last_seen(self.index.store, key, self.runs[0].spider, self.crawl)
@@ -158,7 +158,7 @@ class Changes:
     def _stands_elsewhere(self, row: Row) -> bool:
         """Return whether this crawl has met the text of *row*: a redirect may also lead to a login."""
         seen, page = row.sighting, row.sighting.fingerprint
-        same = f"p.scope = ? AND p.token_digest = ? AND p.run IN {numbers(self.crawl)} AND {STANDS}"
+        same = f"p.scope = ? AND p.token_digest = ? AND p.run IN {numbers(self.crawl)} AND {IN_FORCE}"
         scope = self.index.store.scope((seen.kind, seen.scope))
         found = self.index.store.rows(same, scope, page.token_digest, limit=1)
         return page.tokens > 0 and next(found, None) is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup.index import Index, Row, Run
 from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
-from dedup.model.verdict import FATES
+from dedup.model.verdict import FATE_OF
 from dedup.reading.markup import Excess
 from dedup.replay import differing
 from dedup.report.diff import BOTH, COPY, KEPT, shortened
@@ -196,7 +196,7 @@ def _sum(counts: Counter[str], run: Run) -> str:
     """Return what all pages seen add up to; what is none is not named."""
     if not counts["seen"]:
         return "no items came, see above"
-    name = FATES[run.action]
+    name = FATE_OF[run.action]
     twice = counts["given_back"] * (name == "dropped")
     counts = counts - Counter({"seen": twice, "near_duplicate": twice, name: twice})
     copies = {NEAR: counts["near_duplicate"], EXACT: counts["exact_duplicate"]}

@@ -23,8 +23,8 @@ class Past(Protocol):
 
     @property
     def versions(self) -> Sequence[Version]:
-        """The rows of its URL or key in the last earlier run that saw it, which this crawl has not met
-        again yet, and its canonicals of other crawls that show the same."""
+        """What the last earlier run saw at its URL or key, and this crawl has not met again yet; and
+        its canonicals of other crawls with the same text."""
 
     @property
     def again(self) -> Version | None:

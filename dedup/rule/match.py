@@ -40,8 +40,8 @@ BY_SITE = (ELSEWHERE, VIEW)  # found by what is known of the site: of two pages 
 LOST, MUCH, SERIES, NEW_PAIRS = "lost_words", "much_lost", "series", "new_pairs"
 
 MIN_SIMILARITY = 0.62  # from this estimated Jaccard similarity of shingles on it can be a duplicate
-# So few words may be lost inside a frame that was read because the page says hardly anything else, as a
-# login wall does; wherever two pages are no parts of a series; and where all others are on pages kept.
+# So few words may be lost, also of a page that is nearly all frame, as a login wall is, or where all
+# others that are lost stand on pages kept.
 FEW_WORDS = 15
 MAX_LOST_SHARE, MOST_TIMES = 0.1, 2.5  # so many times `max_lost_words` would be a text of their own
 # No page loses more than this share of what it has of its own: of the words not common on its site.
@@ -309,9 +309,11 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
         own = own_words(page, site)
         finding, why = MUCH, f"that is much of the about {own:.0f} that are not common on its site"
     elif told <= FEW_WORDS:
-        return _told(found, page, FEW, f"{min(FEW_WORDS, allowed):.0f} are allowed")
+        return _concluded(found, page, FEW, f"{min(FEW_WORDS, allowed):.0f} are allowed")
     elif has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
-        return _told(found, page, OWN, f"at most {allowed:.0f} are allowed where there is no series")
+        return _concluded(
+            found, page, OWN, f"at most {allowed:.0f} are allowed where there is no series"
+        )
     else:
         finding, why = SERIES, f"what they share is on {others:.0f} pages, as in a series"
     found = found._replace(finding=finding)
@@ -389,8 +391,8 @@ def _elsewhere(  # noqa: PLR0917
             why += "; they stand on other pages kept, but one of these has its title: it is no list"
         elif lost_sampled >= LEAST_SAMPLED:  # or what is lost is not in the sample
             but = f" but about {missing:.0f}" if found.missing else ""
-            return _told(found, page, ELSEWHERE, f"all{but} stand on other pages kept")
-    return _told(found, page, found.finding, why)
+            return _concluded(found, page, ELSEWHERE, f"all{but} stand on other pages kept")
+    return _concluded(found, page, found.finding, why)
 
 
 def _is_titled_as_another(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:
@@ -498,7 +500,7 @@ def _viewed(found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContex
     sentence = "Under one title, each page has most of what the other has beside the frame of the site."
     but = f" but about {missing}" if missing else ""
     found = found._replace(sentence=sentence, missing=missing)
-    return _told(found, page, VIEW, f"all{but} stand on pages kept")
+    return _concluded(found, page, VIEW, f"all{but} stand on pages kept")
 
 
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
@@ -712,7 +714,7 @@ def words_a_token(page: Fingerprint) -> float:
     return page.words / page.tokens if page.tokens else 1.0
 
 
-def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
+def _concluded(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
     lost = loses(found.lost, page.words).capitalize()
     sentence = f"{found.sentence} {lost} would be lost; {why}.".lstrip()
     reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, *BY_SITE} else Reason.NEW

@@ -46,7 +46,7 @@ CONDITIONS: list[tuple[str, tuple[Any, ...], Callable[[Row], bool]]] = [
     (f"p.run IN {numbers((1, 3))}", (), lambda row: row.sighting.run in (1, 3)),
     (f"p.run IN {numbers(())}", (), lambda _: False),
     (f"p.id {sql.AMONG}", ("[1, 4, 99]",), lambda row: row.id in (1, 4)),
-    (sql.STANDS, (), lambda row: row.outcome not in UNDONE),
+    (sql.IN_FORCE, (), lambda row: row.outcome not in UNDONE),
     (sql.IS_WANTED_BACK, (), lambda row: row.outcome is Outcome.RESTORED),
     (sql.MET_AGAIN, (), lambda row: row.is_met_again),
     (sql.OF_URL, (URL,), lambda row: row.sighting.url_key == URL),

@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Index, Row
-from dedup.index.rows import STANDS, Pool
+from dedup.index.rows import IN_FORCE, Pool
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Candidates, Outcome
 from dedup.rule import match
@@ -28,9 +28,9 @@ class CountingReleased(ScanStore):
     """A page whose item was lost counts as one that was delivered, when it comes again."""
 
     def rows(self, where: str = "TRUE", *values: Any, **how: Any) -> Iterator[Row]:
-        if STANDS not in where:
+        if IN_FORCE not in where:
             return super().rows(where, *values, **how)
-        where = where.replace(STANDS, f"({STANDS} OR p.outcome = 'released')")
+        where = where.replace(IN_FORCE, f"({IN_FORCE} OR p.outcome = 'released')")
         found = super().rows(where, *values, **how)
         lost, had = Outcome.RELEASED, Outcome.CONFIRMED
         return (replace(row, outcome=had) if row.outcome is lost else row for row in found)

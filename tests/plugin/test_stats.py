@@ -11,7 +11,7 @@ import pytest
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import Reason, Verdict
-from dedup.model.verdict import FATES
+from dedup.model.verdict import FATE_OF
 from dedup.plugin.stats import DuplicatePage, advice
 from dedup.reading.markup import Excess
 from dedup.report.text import MIN_COPIES
@@ -176,7 +176,7 @@ def test_the_reference_names_every_stat() -> None:
     calls = re.findall(r"\.add\(([^)\n]*)\)", source)
     counted = {name for call in calls for name in re.findall(r'(?<!f)"([\w/]+)"', call)}
     counted |= set(re.findall(r'"dedup/([\w/]+)"', source)) | {reason.value for reason in Reason}
-    counted |= set(FATES.values())
+    counted |= set(FATE_OF.values())
     counted |= {f"seconds/{step}" for step in re.findall(r'timed\("(\w+)",', source)}
     counted |= {f"over_limit/{excess}" for excess in Excess}
     counted -= {f"responses/{reason}" for reason in Reason}
