@@ -332,12 +332,20 @@ def _step_of(place: str) -> str:
 class Gaps:
     """Some gaps, by their places; if one *tries* them, also those in a line that is left out.
 
+    But for lines that are known to be left out *whole*: two that were drawn are not one with a gap in it.
     Those *of_marks* are, on a page without their path, wherever its last step is, if that has a class or
     an id; where nothing else is left of a line, what names them is left out as well.
     """
 
-    def __init__(self, gaps: Collection[Gap], *, tries: bool = False, of_marks: bool = False) -> None:
-        self._tries, self._of_marks = tries, of_marks
+    def __init__(
+        self,
+        gaps: Collection[Gap],
+        *,
+        tries: bool = False,
+        whole: Container[Gap] = (),
+        of_marks: bool = False,
+    ) -> None:
+        self._tries, self._whole, self._of_marks = tries, whole, of_marks
         self._lines: dict[tuple[str, str], Gap] = {}
         self._inside: defaultdict[str, list[Gap]] = defaultdict(list)
         self._places = {gap.place for gap in gaps}
@@ -347,18 +355,21 @@ class Gaps:
             else:
                 self._inside[gap.place].append(gap)
 
-    def leave_out(self, lines: Sequence[Line]) -> Left:
-        """Return what is left of *lines* without what is in the gaps."""
+    def leave_out(self, lines: Sequence[Line], moved: Container[int] | None = None) -> Left:
+        """Return what is left of *lines* without what is in the gaps.
+
+        If it is known which lines have *moved*, the others are headings, also in a gap without one.
+        """
         out: defaultdict[Gap, list[str]] = defaultdict(list)
         left, heading, above = [], "", ""
         elsewhere = self._places.difference(path for path, _ in lines) if self._of_marks else ()
         steps = {_step_of(place): place for place in sorted(elsewhere)}
-        for path, text in lines:
+        for number, (path, text) in enumerate(lines):
             place = steps.get(_step_of(path), path) if steps and path not in self._places else path
             rest, gap, found, says = text, None, set[Gap](), _says(text)
             if place in self._places:
                 gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
-                if not gap or self._tries:
+                if not gap or (self._tries and gap not in self._whole):
                     rest, found = _without(text, self._inside[place], are_all=self._tries)
                 if self._of_marks and found:
                     beside = {word for one in found for word in (*one.before, *one.after)}
@@ -367,7 +378,8 @@ class Gaps:
                 for one in taken if says else ():
                     out[one].append(text)
             left.append("" if gap else rest)
-            if says and not gap and place != TITLE:
+            stays = not gap if moved is None else number not in moved
+            if stays and _is_heading(text) and place != TITLE:
                 heading, above = text, place
             elif gap and gap.heading and above == place:  # a cell says what the next one is
                 heading = ""
@@ -414,6 +426,11 @@ def _says(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
+def _is_heading(text: str) -> bool:
+    """Return whether *text* may say what stands below it: signs, a number or a price do not."""
+    return any(map(str.isalpha, text))
+
+
 def _words(text: str) -> list[str]:
     return [word.group() for word in _WORD.finditer(text)]
 
@@ -455,10 +472,9 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
     if first == second or max(len(first), len(second)) > _MOST_LINES:
         return set()
     pairs: list[tuple[int, int]] = []  # which lines took the place of which
-    moved, also = set[int](), set[int]()
-    for begin, end, other, last in _changes(first, second):
-        moved.update(range(begin, end))
-        also.update(range(other, last))
+    changes = _changes(first, second)
+    moved, also = _moved(changes)
+    for begin, end, other, last in changes:
         here, there = first[begin:end], second[other:last]
         blocks = _matched([line.place for line in here], [line.place for line in there])
         for at, to, size in blocks.get_matching_blocks():
@@ -479,6 +495,13 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
 def _changes(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[int, int, int, int]]:
     codes = _matched(first, second).get_opcodes()
     return [(begin, end, at, to) for kind, begin, end, at, to in codes if kind != "equal"]
+
+
+def _moved(changes: Iterable[tuple[int, int, int, int]]) -> tuple[set[int], set[int]]:
+    """Return which lines of either of two answers the other one has not there."""
+    spans = [(range(begin, end), range(first, last)) for begin, end, first, last in changes]
+    one, other = ({*chain.from_iterable(span[side] for span in spans)} for side in (0, 1))
+    return one, other
 
 
 def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
@@ -553,7 +576,7 @@ def line_gap(lines: Sequence[Line], at: int, moved: Container[int]) -> Gap:
     """Return the gap of the whole line *at*, named by the nearest line before it that stays."""
     place = lines[at].place
     near = (n for n in range(at - 1, 0, -1) if n not in moved and lines[n].place != place)
-    heading = next((lines[before].text for before in near if _says(lines[before].text)), "")
+    heading = next((lines[before].text for before in near if _is_heading(lines[before].text)), "")
     return Gap(place, heading=heading if len(_words(heading)) <= _HEADING else "")
 
 
@@ -562,7 +585,8 @@ class Noise:
 
     def __init__(self, evidence: Mapping[Gap, Evidence] | None = None) -> None:
         self._before = dict(evidence or {})
-        self._pairs: dict[str, tuple[list[Line], list[Line]]] = {}
+        # Two answers of each address, with the lines of each that have moved.
+        self._pairs: dict[str, list[tuple[list[Line], set[int] | None]]] = {}
         # The lines that were drawn in a gap: one answer had them, and the other not.
         self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
         self._met: Counter[Gap] = Counter()  # in how many pairs each gap was
@@ -577,12 +601,17 @@ class Noise:
         """
         if len(self._pairs) == _MOST_PAIRS:
             self._before, self._pairs = dict(self.evidence), {}
-        pair = self._pairs[first.url] = lines_of(first), lines_of(second)
-        known = self._before.keys() | self.evidence.keys() | differences(*pair)
+        pair = one, other = lines_of(first), lines_of(second)
+        is_long = max(map(len, pair)) > _MOST_LINES
+        moved = (None, None) if is_long else _moved(_changes(one, other))
+        self._pairs[first.url] = [*zip(pair, moved, strict=True)]
+        known = self._before.keys() | self.evidence.keys() | differences(one, other)
         if not known:  # as on most static sites
             return False
-        gaps = Gaps(known, tries=True)
-        answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs.values()]
+        gaps = Gaps(known, tries=True, whole=self.acting)
+        answers = [
+            (gaps.leave_out(*here), gaps.leave_out(*there)) for here, there in self._pairs.values()
+        ]
         self._drawn = _drawn(answers)
         self._met = Counter(gap for here, there in answers for gap in here.out.keys() | there.out.keys())
         found = {gap: self._before.get(gap, Evidence()) for gap in known}

@@ -282,6 +282,7 @@ warenkorb winkelwagen wyloguj выход выйти корзина удалит�
 _ACTIONS = frozenset(_ACTION_WORDS.split())
 _TOKENS = re.compile(r"auth|code|csrf|hash|key|nonce|otp|secret|sig|signature|token")
 _PARTS = re.compile(r"[/.?&=+_\s]+")
+_SORTS = re.compile(r"(?:order|sort)_?(?:by|dir|direction|order)?")
 
 
 def is_version(ignore: str) -> bool:
@@ -295,16 +296,19 @@ def is_version(ignore: str) -> bool:
 def is_harmless(url: str) -> bool:
     """Return whether nothing in *url* says that asking for it changes something, or works once only.
 
-    Session ids work again, and ``order=`` in a query sorts.
+    Session ids work again, and "order" is what lists are sorted by where a parameter says so.
 
-    >>> is_harmless("https://a.example/cars/add-ons?page=2"), is_harmless("https://a.example/cart?id=1")
+    >>> is_harmless("https://a.example/cars/add-ons?orderby=menu_order"), is_harmless("https://a.example/cart")
     (True, False)
     """
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
     if any(_TOKENS.fullmatch(part) for name, _ in query for part in _PARTS.split(name.lower())):
         return False
-    sought = "&".join(value if name.lower() == "order" else f"{name}={value}" for name, value in query)
+    sought = "&".join(
+        value.lower().replace("order", "") if _SORTS.fullmatch(name.lower()) else f"{name}={value}"
+        for name, value in query
+    )
     return _ACTIONS.isdisjoint(_PARTS.split(f"{unquote(parts.path)}?{sought}".lower()))
 
 

@@ -180,7 +180,8 @@ def test_names_of_versions_and_of_tracking() -> None:
         ("http://a.example/page?token=abc", False),
         ("http://a.example/order?item=7", False),
         ("http://a.example/?action=order", False),
-        ("http://a.example/page?PHPSESSID=abc&order=desc", True),
+        ("http://a.example/page?PHPSESSID=abc&order=desc&orderby=menu_order", True),
+        ("http://a.example/page?sort=p.sort_order&place_order=1", False),
         ("http://a.example/cartoons/votes-of-the-day", True),
     ],
 )
