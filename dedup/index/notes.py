@@ -79,12 +79,12 @@ def _site(read: Any) -> SiteNoise:
 
 
 def _gap(values: Any) -> tuple[Gap, Evidence]:
-    place, before, after, heading, is_number, moved, stayed, crawls, is_off, example, *of_site = values
+    place, before, after, heading, is_number, moved, stayed, crawls, is_off, example, *others = values
     around = tuple(map(str, before)), tuple(map(str, after))
     gap = Gap(str(place), *around, str(heading), bool(is_number))
-    return gap, Evidence(
-        float(moved), float(stayed), int(crawls), bool(is_off), str(example), any(of_site)
-    )
+    is_of_site, late = (*map(int, others), 0, 0)[:2]
+    seen = float(moved), float(stayed), int(crawls), bool(is_off), str(example)
+    return gap, Evidence(*seen, bool(is_of_site), late)
 
 
 USED = 10  # so many groups of URLs, and pages, of each of two crawls let a rule be used by itself

@@ -54,8 +54,9 @@ _PATIENCE = 3
 # and after twice as many each time, in each language, as places are known by their words; and the first
 # with each that had another text in the last crawl.
 _OF_ELEMENT = 5
-# Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
-_PAUSE, _LONG_PAUSE = 1.1, 61.0
+# It is asked again so many seconds later, as clocks show seconds.  Some pages wait to be asked for, so
+# many seconds apart, as others show minutes, or who is there by now.
+_PAUSE, _APART, _MOST_HELD = 1.1, 5.0, 6
 # The rest is for audits, so many of them at the end of the crawl.
 _EARLY, _LEARNING, _LAST = 0.5, 0.75, 2
 _ALIKE = 5  # if so many kept pages have nothing but noise to tell them apart, they are no copies
@@ -103,9 +104,9 @@ class _Met(NamedTuple):
     def age(self) -> float:
         return monotonic() - self.at
 
-    async def pause(self) -> None:
-        """Wait until a clock shows another second than it did then."""
-        await asyncio.sleep(max(0.0, _PAUSE - self.age))
+    async def pause(self, seconds: float = 0.0) -> None:
+        """Wait until so many *seconds* are over, or a clock shows another one than it did then."""
+        await asyncio.sleep(max(0.0, (seconds or _PAUSE) - self.age))
 
 
 @dataclass(slots=True)
@@ -114,8 +115,7 @@ class _LeftOut:
 
     drops: int = 0
     audited: int = 0  # so many were dropped by the last audit
-    last: _Met | None = None
-    tried: int = 0  # so often it was asked for one at the end of the crawl
+    last: deque[_Met] = field(default_factory=lambda: deque(maxlen=_LAST))
 
 
 @lru_cache(_MOST_TEXTS)
@@ -137,8 +137,7 @@ class _Host:
     quiet: int = 0
     under_way: int = 0
     later: deque[_Met] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
-    # Pages on which nothing else has moved at once.
-    still: deque[_Met] = field(default_factory=lambda: deque(maxlen=2 * _PATIENCE))
+    held: list[_Met] = field(default_factory=list)  # the first ones come first
     elements: dict[tuple[str, str], _Element] = field(default_factory=dict)  # by language and place
     is_closed: bool = False
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
@@ -366,12 +365,13 @@ class Probes:
 
     def _look(self, host: _Host, page: Page, met: _Met, verdict: Verdict) -> None:
         if not self._may_learn(host):
+            host.held.clear()
             return
         # What a program writes has no date, or says how long it may be stored.
         given = met.response.headers
         is_made = not given.get("Last-Modified") or given.get("Cache-Control") or given.get("Expires")
-        has_many = any(one.pages >= _OF_ELEMENT << one.looks for one in met.elements)
-        has_many &= bool(is_made or host.noise.evidence)
+        many = {one for one in met.elements if one.pages >= _OF_ELEMENT << one.looks}
+        has_many = bool(many and (is_made or host.noise.evidence))
         # A counter may be all that has changed.
         is_update = verdict.reason is Reason.UPDATED
         is_update &= any(one.updates < _PATIENCE for one in met.elements)
@@ -379,10 +379,14 @@ class Probes:
         if is_due and host.pages >= FIRST * (1 if verdict.candidates else 2):
             for one in met.elements:
                 one.updates += is_update
+            held = (one for one in host.held if not (many or {*met.elements}).isdisjoint(one.elements))
+            if host.quiet >= _PATIENCE and not is_update and (old := next(held, None)):
+                host.held.remove(old)
+                met = old
             host.later.append(met)
             self._ask_later(host)
-        elif host.still and host.still[0].age > _LONG_PAUSE:
-            host.learning += self._ask_again(host, host.still.popleft())
+        elif len(host.held) < _MOST_HELD and not (host.held and host.held[-1].age < _APART):
+            host.held.append(met)
 
     def _may_learn(self, host: _Host) -> bool:
         share = _EARLY if host.pages < 4 * FIRST else _LEARNING
@@ -424,11 +428,11 @@ class Probes:
     async def _compare(self, host: _Host, met: _Met, request: Request, gaps: GapSet) -> None:
         dropped, pages = host.dropped, []
         try:
-            if not gaps and host.quiet >= _PATIENCE:
-                await met.pause()
+            if host.noise.seconds(gaps) or (not gaps and host.quiet >= _PATIENCE):
+                await met.pause(host.noise.seconds(gaps))
             pages = await self._answers(host, met, request, gaps)
-            if len(pages) > 1 and self._learn(host, pages, gaps, dropped) and met.age < _LONG_PAUSE:
-                host.still.append(met)
+            if len(pages) > 1:
+                self._learn(host, pages, gaps, dropped, met.age)
         except Exception as error:
             host.failed += 1
             if isinstance(error, NoAnswer) and host.failed < _PATIENCE:
@@ -471,14 +475,14 @@ class Probes:
             await met.pause()
         return pages
 
-    def _learn(self, host: _Host, pages: list[Page], gaps: GapSet, dropped: int) -> bool:
-        """Learn from the answers *pages* of one address; return whether the same is left of all.
+    def _learn(self, host: _Host, pages: list[Page], gaps: GapSet, dropped: int, seconds: float) -> None:
+        """Learn from the answers *pages* of one address, the last one so many *seconds* after the first.
 
         If there are *gaps*, they are audited for what was *dropped*.
         """
         moved, stayed = host.noise.audit(gaps, pages) if gaps else (gaps, gaps)
         known = host.noise.gaps.masked(pages[0])[0].text
-        has_changed = host.noise.learn(pages[0], pages[-1])
+        has_changed = host.noise.learn(pages[0], pages[-1], seconds)
         first, second = (host.noise.gaps.masked(page)[0].text for page in (pages[0], pages[-1]))
         host.quiet = 0 if known != first != second else host.quiet + 1
         self._passed(host, gaps, moved, dropped)
@@ -487,7 +491,6 @@ class Probes:
         if has_changed:
             self._save(host)
             self._read_again(host)
-        return first == second
 
     # What was dropped because something was left out
 
@@ -522,7 +525,7 @@ class Probes:
         self._note_waiting(host)
         of = host.left_out[gaps]
         of.drops += 1
-        of.last = met
+        of.last.append(met)
         # At the 1st, 3rd, 9th, 27th; later where it had moved on more pages, and stayed on none.
         known = host.seen(gaps) if of.audited else 0
         if of.drops >= min(_GROWTH * max(of.audited, known), of.audited + _MOST_WAITING):
@@ -560,7 +563,7 @@ class Probes:
         passed = (one for one in left if not one.unaudited)
         host.passed = [*host.passed, *passed][-_MOST_TEXTS:]  # they hold requests
         for of in host.left_out.values() if not host.waiting else ():
-            of.last = None
+            of.last.clear()
         self._note_waiting(host)
 
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str, *passed: _Dropped) -> None:
@@ -591,10 +594,9 @@ class Probes:
                 # The request that may confirm most comes first.
                 sets = Counter(one.gaps for one in host.waiting)
                 gaps = max(sets, key=lambda most: sum(sets[gaps] for gaps in sets if gaps <= most))
-                of = host.left_out[gaps]
-                of.tried += 1
-                # Of what is still not certain after some requests the next ones would be no better.
-                self._audit(host, gaps, of.last if of.tried <= _PATIENCE else None, is_last=True)
+                last = host.left_out[gaps].last
+                # What is not certain by one page may be by the one before.
+                self._audit(host, gaps, last.pop() if last else None, is_last=True)
         return any(host.under_way for host in self._hosts.values())
 
 

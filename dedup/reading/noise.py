@@ -33,6 +33,7 @@ _SAME_LINE, _SAME_LIST = 0.5, 0.6
 # share (0 to 1) of those where it was looked at.
 _LEAST, _LEAST_UNNAMED = 2.0, 3.0
 _SHARE, _SHARE_UNNAMED = 0.6, 0.8
+_QUICK, _LATEST = 4, 4  # seconds that tell as much as none, and so many times more as much as any
 _BY_CHANCE = 0.001  # what is less likely (0 to 1) is certain
 _OWN = 0.25  # of the words in a gap so large a share (0 to 1) does not stay by chance
 _LONGEST_EXAMPLE, _LONGEST_SHOWN = 160, 60
@@ -238,6 +239,17 @@ def _excerpt(line: str, at: int, most: int) -> str:
     return f"{'…' * (begin > 0)}{cut.strip()}{'…' * (begin + len(cut) < len(line))}"
 
 
+class Look(NamedTuple):
+    """What was seen of a gap of a page that was asked for again.
+
+    *late* is 0 for at once, 1 for four seconds later, and one more for twice as many.
+    """
+
+    late: int
+    has_moved: bool
+    lines: Sequence[str]
+
+
 class Evidence(NamedTuple):
     """On how many pages a gap has *moved* and *stayed*."""
 
@@ -247,6 +259,12 @@ class Evidence(NamedTuple):
     is_off: bool = False  # it never acts again
     example: str = ""  # a line with it, or what of one is around it
     is_of_site: bool = False  # see `SiteLists`
+    late: int = 0  # how long it takes to move, as in a `Look`
+
+    @property
+    def seconds(self) -> int:
+        """After how many seconds it tells something that it has stayed."""
+        return _QUICK << self.late - 1 if self.late else 0
 
     @property
     def pages(self) -> tuple[int, int]:
@@ -260,6 +278,23 @@ class Evidence(NamedTuple):
             return self._replace(stayed=self.stayed + 1)
         moved = self._replace(moved=self.moved + 1, crawls=0)
         return moved.with_example(gap, lines[0]) if lines else moved
+
+    def with_looks(self, gap: Gap, looks: Sequence[Look]) -> Evidence:
+        """Return it with *looks* at as many pages more.
+
+        To stay for a moment tells nothing of what moves once in a while, such as who is online: it has
+        stayed where it did for as long as it takes to move.
+        """
+        for late in sorted({max(look.late, self.late) for look in looks}):
+            found = self._replace(late=late)
+            for look in looks:
+                if look.has_moved or look.late >= late:
+                    found = found.with_page(gap, look.lines, has_moved=look.has_moved)
+            if found.acts(gap):
+                return found
+        for look in looks:
+            self = self.with_page(gap, look.lines, has_moved=look.has_moved)  # noqa: PLW0642
+        return self
 
     def with_example(self, gap: Gap, line: str) -> Evidence:
         """Return it with what is around *gap* in *line*."""
@@ -332,7 +367,7 @@ def _step_of(place: str) -> str:
 class Gaps:
     """Some gaps, by their places; if one *tries* them, also those in a line that is left out.
 
-    But for lines that are known to be left out *whole*: two that were drawn are not one with a gap in it.
+    Not in lines that are known to be left out *whole*: two that were drawn are not one with a gap.
     Those *of_marks* are, on a page without their path, wherever its last step is, if that has a class or
     an id; where nothing else is left of a line, what names them is left out as well.
     """
@@ -587,6 +622,7 @@ class Noise:
         self._before = dict(evidence or {})
         # Two answers of each address, with the lines of each that have moved.
         self._pairs: dict[str, list[tuple[list[Line], set[int] | None]]] = {}
+        self._late: dict[str, int] = {}  # between these
         # The lines that were drawn in a gap: one answer had them, and the other not.
         self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
         self._met: Counter[Gap] = Counter()  # in how many pairs each gap was
@@ -594,13 +630,14 @@ class Noise:
         self.acting: GapSet = frozenset()  # the gaps that are left out
         self._act()
 
-    def learn(self, first: Page, second: Page) -> bool:
-        """Learn from two answers of one address; return whether other gaps act now.
+    def learn(self, first: Page, second: Page, seconds: float = 0.0) -> bool:
+        """Learn from two answers of one address, so many *seconds* apart; return whether other gaps act.
 
         Those of the same address that were met before count no more: a clock has moved by now.
         """
         if len(self._pairs) == _MOST_PAIRS:
             self._before, self._pairs = dict(self.evidence), {}
+        self._late[first.url] = min(_LATEST, int(seconds / _QUICK)).bit_length()
         pair = one, other = lines_of(first), lines_of(second)
         is_long = max(map(len, pair)) > _MOST_LINES
         moved = (None, None) if is_long else _moved(_changes(one, other))
@@ -614,13 +651,14 @@ class Noise:
         ]
         self._drawn = _drawn(answers)
         self._met = Counter(gap for here, there in answers for gap in here.out.keys() | there.out.keys())
-        found = {gap: self._before.get(gap, Evidence()) for gap in known}
-        for here, there in answers:
+        looks = defaultdict[Gap, list[Look]](list)
+        for url, (here, there) in zip(self._pairs, answers, strict=True):
             for gap in here.out.keys() | there.out.keys():
                 has_moved = here.moved(gap, [there], self._drawn[gap])
                 if has_moved is not None:  # or something was drawn twice, or it is their own
                     lines = sorted(here.out.get(gap, []) + there.out.get(gap, []), key=len, reverse=True)
-                    found[gap] = found[gap].with_page(gap, lines, has_moved=has_moved)
+                    looks[gap].append(Look(self._late[url], has_moved, lines))
+        found = {gap: self._before.get(gap, Evidence()).with_looks(gap, looks[gap]) for gap in known}
         best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))
         self.evidence = {gap: found[gap] for gap in best[:MOST_REMEMBERED]}
         return self._act()
@@ -651,7 +689,7 @@ class Noise:
     def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> tuple[GapSet, GapSet]:
         """Return which of *gaps* have moved between *answers* of one address, and which have stayed.
 
-        Of others it is not certain.
+        Of others it is not certain, as of those that take longer to move.
         """
         by = Gaps(self.acting.union(gaps), tries=True)
         first, *others = (by.leave_out(lines_of(page)) for page in answers)
@@ -659,8 +697,13 @@ class Noise:
         for gap in gaps:
             # No crawl remembers what others saw drawn.
             is_known = gap not in self._before or self._met[gap] >= _LEAST_UNNAMED
-            found[first.moved(gap, others, self._drawn[gap], is_known=is_known)].add(gap)
+            has_moved = first.moved(gap, others, self._drawn[gap], is_known=is_known)
+            found[has_moved or (None if self.seconds([gap]) else has_moved)].add(gap)
         return frozenset(found[True]), frozenset(found[False])
+
+    def seconds(self, gaps: Iterable[Gap]) -> int:
+        """Return after how many seconds all *gaps* may have moved."""
+        return max((self.evidence.get(gap, Evidence()).seconds for gap in gaps), default=0)
 
     def certain(self, stayed: GapSet, times: int) -> GapSet:
         """Return the gaps that have *stayed* so many *times* on a page, and not by chance."""
