@@ -58,7 +58,7 @@ _OF_ELEMENT = 5
 # many seconds apart, as others show minutes, or who is there by now.
 _PAUSE, _APART, _MOST_HELD = 1.1, 5.0, 6
 # The rest is for audits, so many of them at the end of the crawl.
-_EARLY, _LEARNING, _LAST = 0.5, 0.75, 2
+_LEARNING, _LAST = 0.5, 2
 _ALIKE = 5  # if so many kept pages have nothing but noise to tell them apart, they are no copies
 # The last pages that were kept, so many in a crawl, are read again when more is known; none of a host
 # where on so many pages nothing has moved.
@@ -389,8 +389,7 @@ class Probes:
             host.held.append(met)
 
     def _may_learn(self, host: _Host) -> bool:
-        share = _EARLY if host.pages < 4 * FIRST else _LEARNING
-        return host.learning < share * self._budget(host)
+        return host.learning < _LEARNING * self._budget(host)
 
     def _budget(self, host: _Host) -> float:
         return max(FEWEST, self._share * host.pages)
