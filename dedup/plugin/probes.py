@@ -115,7 +115,9 @@ class _LeftOut:
 
     drops: int = 0
     audited: int = 0  # so many were dropped by the last audit
-    last: deque[_Met] = field(default_factory=lambda: deque(maxlen=_LAST))
+    last: deque[tuple[int, _Met]] = field(
+        default_factory=lambda: deque(maxlen=_MOST_HELD)
+    )  # and numbers
 
 
 @lru_cache(_MOST_TEXTS)
@@ -408,24 +410,32 @@ class Probes:
                     one.looks += host.quiet >= _PATIENCE or one.looks < _PATIENCE
 
     def _ask_again(
-        self, host: _Host, met: _Met | None, gaps: GapSet = frozenset(), left: int = _LAST
+        self,
+        host: _Host,
+        met: _Met | None,
+        gaps: GapSet = frozenset(),
+        *,
+        left: int = _LAST,
+        number: int = 0,
     ) -> bool:
-        """Ask for the page that was *met* again, and return whether that is done; *gaps* are audited.
+        """Ask for the page that was *met* again, and return whether that is done.
 
-        So many requests must be *left* for later.
+        So many requests must be *left* for later.  If *gaps* are audited it is the *number*-th dropped.
         """
         request = None if met is None or host.is_closed else probe_of(met.response)
         if met is None or request is None or not self._has_left(host, left):
             return False
         host.under_way += 1
         host.asked += 1  # not when it begins: others would take what is left for the end meanwhile
-        task = asyncio.ensure_future(self._compare(host, met, request, gaps))
+        task = asyncio.ensure_future(self._compare(host, met, request, gaps, number))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
 
-    async def _compare(self, host: _Host, met: _Met, request: Request, gaps: GapSet) -> None:
-        dropped, pages = host.dropped, []
+    async def _compare(
+        self, host: _Host, met: _Met, request: Request, gaps: GapSet, dropped: int
+    ) -> None:
+        pages = list[Page]()
         try:
             if host.noise.seconds(gaps) or (not gaps and host.quiet >= _PATIENCE):
                 await met.pause(host.noise.seconds(gaps))
@@ -524,15 +534,19 @@ class Probes:
         self._note_waiting(host)
         of = host.left_out[gaps]
         of.drops += 1
-        of.last.append(met)
+        of.last.append((one.number, met))
         # At the 1st, 3rd, 9th, 27th; later where it had moved on more pages, and stayed on none.
         known = host.seen(gaps) if of.audited else 0
         if of.drops >= min(_GROWTH * max(of.audited, known), of.audited + _MOST_WAITING):
-            self._audit(host, gaps, met)
+            self._audit(host, gaps)
 
-    def _audit(self, host: _Host, gaps: GapSet, met: _Met | None, *, is_last: bool = False) -> None:
-        if self._ask_again(host, met, gaps, left=0 if is_last else _LAST):
-            host.left_out[gaps].audited = host.left_out[gaps].drops
+    def _audit(self, host: _Host, gaps: GapSet, *, is_last: bool = False) -> None:
+        """Ask again for a page without *gaps*: at first not the last one, which a session remembers."""
+        of = host.left_out[gaps]
+        number, met = of.last.popleft() if of.last else (0, None)
+        of.last.rotate(1)
+        if self._ask_again(host, met, gaps, left=0 if is_last else _LAST, number=number):
+            of.audited = of.drops
         elif is_last:
             # What moved in earlier crawls on so many pages, and stayed on none, is believed.
             back = [one for one in host.waiting if one.gaps == gaps]
@@ -593,9 +607,7 @@ class Probes:
                 # The request that may confirm most comes first.
                 sets = Counter(one.gaps for one in host.waiting)
                 gaps = max(sets, key=lambda most: sum(sets[gaps] for gaps in sets if gaps <= most))
-                last = host.left_out[gaps].last
-                # What is not certain by one page may be by the one before.
-                self._audit(host, gaps, last.pop() if last else None, is_last=True)
+                self._audit(host, gaps, is_last=True)
         return any(host.under_way for host in self._hosts.values())
 
 

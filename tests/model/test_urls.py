@@ -54,20 +54,14 @@ def test_a_bounded_url_is_short_valid_and_kept_as_it_is(url: str) -> None:
     ("url", "host"),
     [
         ("https://WWW.Example.com:8080/a?b#c", "www.example.com"),
-        ("//Example.com/a", "example.com"),
-        ("http://me@example.com:/", "example.com"),
         ("http://me:p@ss@Example.com:80", "example.com"),
         ("http://[::1]:80/", "::1"),
-        ("http://127.0.0.1:8000/", "127.0.0.1"),
         ("http://a.example:port/", "a.example"),
-        ("http://xn--bcher-kva.example/", "xn--bcher-kva.example"),
         ("http://BÜCHER.example/", "bücher.example"),
         ("http://[bad/", ""),
         ("http://a\u2100b/", ""),  # with a slash in its normal form
         ("example.com/a", ""),
         ("javascript:alert(1)", ""),
-        ("mailto:me@example.com", ""),
-        ("http://", ""),
         ("", ""),
     ],
 )

@@ -114,7 +114,6 @@ SEVEN = '{"by":"7"}'
     [
         ({"html": "<html>h", "body": "b"}, RULE, RawPage(html="<html>h", unjudged='{"body":"b"}')),
         ({"html": "", "body": b"<b>b"}, RULE, RawPage(html=b"<b>b")),
-        ({"html": "", "body": b"b"}, RULE, None),
         ({"html": "h", "s": "<p>x"}, NAMED, RawPage(html="<p>x", unjudged='{"html":"h"}')),
         ({"html": "h"}, NAMED, None),
         ({"s": b"\xef\xbb\xbf <!doctype html>x"}, NAMED, RawPage(html=b"\xef\xbb\xbf <!doctype html>x")),
@@ -122,7 +121,6 @@ SEVEN = '{"by":"7"}'
         ({"s": "<iostream> x"}, NAMED, RawPage(text="<iostream> x")),
         ({"s": b"\xff<p>"}, NAMED, RawPage(text="\\xff<p>")),
         ({"t": ["a", 1, "b"]}, TITLED, RawPage(text="a\n1\nb")),
-        ({"t": {"d": "e", "c": {"f": True}}}, TITLED, RawPage(text="c\nf\nTrue\nd\ne")),
         ({"t": [date(2026, 11, 1), {"b", "a"}]}, TITLED, RawPage(text="2026-11-01\na\nb")),
         ({"t": ScrapyItem(url="u", text="t")}, TITLED, RawPage(text="text\nt\nurl\nu")),
         ({"html": "h", "url": "u\ud800"}, RULE, RawPage(html="h", url="u\ud800")),
@@ -131,7 +129,6 @@ SEVEN = '{"by":"7"}'
         ({"html": b"<!--y-->\n<HEAD>h", "by": 7}, RULE, RawPage(html=b"<!--y-->\n<HEAD>h", unjudged=SEVEN)),
         ({"html": "h", "by": 7}, FieldRule(key_fields=("by",)), RawPage(html="h", item_key='["7"]', unjudged=SEVEN)),
         ({"html": "h", "size": 7}, KEYED, RawPage(html="h", item_key='[null,"7"]', unjudged='{"size":"7"}')),
-        ({"html": "h", "sku": ""}, KEYED, RawPage(html="h")),
     ],
 )  # fmt: skip
 def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: RawPage | None) -> None:

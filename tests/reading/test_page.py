@@ -104,11 +104,9 @@ def script(*data: Any, kind: str = "application/ld+json") -> str:
         (script(PRODUCT | {"offers": [{"sku": "A-1-M"}]}), "sku=A-1-M"),
         (script([SHIRT, {"@type": "BreadcrumbList"}]), "sku=A-1"),
         (script({"@graph": [{"@type": "WebSite"}, PRODUCT | {"isbn": "978-3"}]}), "isbn=978-3"),
-        (script(PRODUCT | {"offers": {"@type": "Offer", "sku": "A-1-M"}}), "sku=A-1-M"),
         (script(SHIRT | {"isRelatedTo": [RELATED]}), "sku=A-1"),
         (script("{ broken", SHIRT), "sku=A-1"),
         (script(SHIRT, kind="Application/LD+JSON; charset=utf-8"), "sku=A-1"),
-        (script(SHIRT, kind="application/ld&#x2B;json"), "sku=A-1"),
         ('<b itemprop="name">Shirt</b> <b itemprop="sku">A-1</b>', "sku=A-1"),
         ('<meta itemprop="gtin8 productID" content="4006">', "gtin8=4006"),
         ('<b itemprop="sku">A-1</b>' + script({"@type": "WebSite"}), "sku=A-1"),
@@ -120,7 +118,6 @@ def script(*data: Any, kind: str = "application/ld+json") -> str:
         (script(SHIRT, RELATED), ""),
         ('<b itemprop="sku">A-1</b><b itemprop="sku">A-2</b>', ""),
         (script(PRODUCT | {"offers": [{"sku": "A-1-M"}, {"sku": "A-1-L"}]}), ""),
-        (script({"@type": ["Thing", "NewsArticle"]}, RELATED), ""),
         ('<aside><b itemprop="sku">B-2</b></aside>', ""),
         (script(PRODUCT | {"sku": True}), ""),
         (script(PRODUCT | {"sku": ["A-1"], "mpn": None, "isbn": "", "gtin": "9" * 101}), ""),
@@ -130,7 +127,7 @@ def script(*data: Any, kind: str = "application/ld+json") -> str:
         (script("7", "null", '"sku"', "[[]]", '{"@graph": 1}'), ""),
         (script(SHIRT, kind="text/javascript"), ""),
     ],
-    ids=range(31),
+    ids=range(28),
 )
 def test_a_page_names_one_record_or_none(html: str, record: str) -> None:
     whole = f"<html><head><title>Shirt</title></head><body>{html}</body></html>"

@@ -104,31 +104,25 @@ def test_what_parts_words_is_no_sign() -> None:
         ("The QUICK fox's 2nd_try!", ["the", "quick", "fox", "s", "2nd_try"]),
         ("Crème brûlée ＡＢＣ１２３", ["crème", "brûlée", "abc123"]),
         ("武汉会战在1938年", ["武汉", "会战", "在", "1938", "年"]),
-        ("使用Python语言", ["使用", "python", "语言"]),
         ("Москва, 서울 날씨", ["москва", "서울", "날씨"]),
-        ("\u0000a\u0000b", ["a", "b"]),
         # a single letter of ASCII keeps its case, wherever it stands
         ("A cat, an APPLE: B", ["A", "cat", "an", "apple", "B"]),
         ("使用-A选项，Ａ或Ж É", ["使用", "A", "选项", "A", "或", "ж", "é"]),
         ("1.A.2 A.5", ["1", "A", "2", "A", "5"]),
         # signs of programs belong to their word, other punctuation parts words
         ("C++, C# & `a->b[i] = x<y>(z);`", ["c++", "c#", "&", "a", ">b", "i", "=", "x<y>", "z"]),
-        ("operator<运算符", ["operator<", "运算符"]),
         ("カ=ナ ไทย=ไทย हिन्दी|में ا+ب", ["カ", "=", "ナ", "ไทย", "=", "ไทย", "हिन्दी|में", "ا+ب"]),
         ("Ｃ＋＋　10～20", ["c++", "10~20"]),
         # numbers are whole, dots at their ends are not theirs; nor are hyphens in dates and ranges
         ("3.9.1, 10:30. 1,000.50; v2.x", ["3.9.1", "10:30", "1,000.50", "v2", "x"]),
         ("TT-1607-4B2, 1984-5, 12-3", ["tt", "1607-4b2", "1984", "5", "12", "3"]),
-        ("价格1.5元", ["价格", "1.5", "元"]),
         # vowel signs belong to their word, points that may be left out do not count
         ("हिन्दी में সূর্য தமிழ்", ["हिन्दी", "में", "সূর্য", "தமிழ்"]),
-        ("за\u0301мок", ["за\u0301мок"]),
         ("كِتَابٌ كـتـاب كتاب", ["كتاب", "كتاب", "كتاب"]),
         ("שָׁלוֹם שלום", ["שלום", "שלום"]),
         # where nothing parts words, runs of characters stand for them
         ("灯台へ行く", ["灯台", "台へ", "へ行", "行く"]),
         ("ไปทะเล", ["ไปท", "ปทะ", "ทะเ", "ะเล"]),
-        ("ទៅ", ["ទៅ"]),
     ],
 )
 def test_words_of_a_text(said: str, expected: list[str]) -> None:

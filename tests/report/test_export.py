@@ -77,7 +77,6 @@ def test_json_is_ascii_and_exact(url: str, title: str) -> None:
 @pytest.mark.parametrize(
     ("value", "cell"),
     [
-        ("plain", "plain"),
         ("http://a/?b=1&c=-2", "http://a/?b=1&c=-2"),
         ('=HYPERLINK("http://evil")', '\'=HYPERLINK("http://evil")'),
         ("  +1", "'  +1"),
@@ -85,8 +84,6 @@ def test_json_is_ascii_and_exact(url: str, title: str) -> None:
         *(("＝1", "'＝1"), ("﹢1", "'﹢1"), ("﹣1", "'﹣1"), ("−1", "'−1"), ("﹫a", "'﹫a")),
         *((",=1", "','=1"), (' ,"+1', "' ,\"+1"), ("a,=1", "a,'=1"), ("| @a", "'|' @a")),
         ("http://a/?at=52.5,-13.4", "http://a/?at=52.5,-13.4"),
-        ("a; =1", "a;' =1"),
-        ("\t=1", "\\t=1"),
         ("a\r\nb\0", "a\\r\\nb\\x00"),
         (-3, -3),
         (None, None),
