@@ -206,7 +206,7 @@ def report() -> None:
 
 
 @_command(module="explain")
-@click.argument("what", metavar="URL|FILE|TEXT")
+@click.argument("what", metavar="URL|FILE")
 @click.argument("other", required=False, metavar="[OTHER]")
 @_index
 @_settings
@@ -215,16 +215,15 @@ def explain() -> None:
 
     Of a URL or a file that the index knows: what was decided each time (the newest ten), and of the last
     time the page kept for it, the words lost, what the rule says by today's settings (-s tries others).
-    Of what was kept, and of any other file (HTML or plain text) or text: the nearest pages kept.
+    Of what was kept, and of any other file (HTML or plain text): the nearest pages kept.
 
     OTHER, a file or a URL, is compared with the first page: is it a copy, and which words does it lose?
     Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error; 3 as well if
-    no page kept is like a text.
+    no page kept is like a file.
 
     \b
     Examples:
       dedup explain https://example.com/page
-      dedup explain "The tide turns twice a day" pages.db
       dedup explain one.html other.html
       dedup explain https://example.com/a https://example.com/b
     """

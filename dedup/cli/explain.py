@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from difflib import get_close_matches
 from itertools import groupby, islice
 from os.path import isfile
 from pathlib import Path
@@ -22,7 +21,7 @@ from dedup.index.notes import UrlRules
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, counted, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.urls import MAX_URL, url_key
+from dedup.model.urls import MAX_URL
 from dedup.model.verdict import Match, Outcome, Reason
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.markup import EXCESSES, decode
@@ -44,8 +43,6 @@ _BESIDE = 40  # copies that tell what is a place
 _PARTS, _LONGEST_PART = 20, 1_000  # of a text that are lost, characters of each
 _NO_TEXTS = "(no text is stored: DEDUP_STORE_PAGES = True stores all; to forget a page deletes its text)"
 _URL = re.compile(r"\w+://\S+")
-# What is no text to look for, but the name of a file.
-_PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
 
 
 def explain(*, what: str, other: str | None, index: str | None, settings: Given) -> None:
@@ -68,9 +65,7 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         near = _near(again, page, own, found)
         _show_rows(again, rows, own, near)
         _show_near(again, page, own, near)
-        if own:
-            _show_later(page, [row for is_other, row in found if row.id > own.id and is_other])
-        elif not any(one.is_like for one in near):
+        if not own and not any(one.is_like for one in near):
             sys.exit(NO_COPY)
 
 
@@ -102,18 +97,12 @@ def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
 
 
 def _meant(index: Index, name: str) -> str:
-    """Ask for the URL that is there, if *name* lacks a scheme or an end slash; else for one like it."""
+    """Ask for the URL that is there, if *name* lacks a scheme or an end slash."""
     begins, bare = [""] if _URL.fullmatch(name) else ["http://", "https://"], name.rstrip("/")
     for url in (f"{begin}{bare}{end}" for begin in begins for end in ("", "/")):
         if index.history(url):
             return f"; did you mean {printable(url)}?"
-    key = url_key(name)
-    folder = key[: key.rfind("/") + 1]
-    there = "p.scope IN (SELECT id FROM scopes) AND p.url_key != '' AND p.url_key > ? AND p.url_key < ?"
-    rows = index.store.rows(there, folder, f"{folder}\U0010ffff", limit=rule.MAX_CANDIDATES)
-    ends = {seen.url_key[len(folder) :]: seen.url for seen in (row.sighting for row in rows) if folder}
-    near = "".join(ends[end] for end in get_close_matches(key[len(folder) :], ends, 1))
-    return f"; the nearest there is {printable_url(near, MAX_URL)}" if near else ""
+    return ""
 
 
 # One page
@@ -259,11 +248,8 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
     index.expect()
     if isfile(what):
         return fingerprint(_page_of_file(Path(what), settings), settings.config)
-    if _PATH.fullmatch(what):
-        why = f"no such file, nor a URL that the index knows{_meant(index, what)}"
-        raise DedupError(f"{printable(what)}: {why}")
-    click.echo(f"No URL and no file, so read as a text: {printable(what)}")
-    return fingerprint(Page.from_text(what), settings.config)
+    why = f"no such file, nor a URL that the index knows{_meant(index, what)}"
+    raise DedupError(f"{printable(what)}: {why}")
 
 
 def _near(
@@ -310,14 +296,6 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None, near: Seque
         _show_change(again, "beside", near[0].row, own)
         if near[0].is_view and not near[0].how.is_duplicate:
             click.echo(f"  If it is a copy all the same: {_how_to_drop(again, own, near[0])}.")
-
-
-def _show_later(page: Fingerprint, later: Sequence[Row]) -> None:
-    """Print which of *later* rows were judged beside *page*."""
-    alike = rule.are_alike(page, [row.sighting.fingerprint.sketch for row in later])
-    if urls := [_url(row) for row, is_alike in zip(later, alike, strict=True) if is_alike]:
-        more = f" and {len(urls) - 3:,} more" * (len(urls) > 3)
-        click.echo(f"Met after it, so judged beside it: {', '.join(urls[:3])}{more}.")
 
 
 def _how_to_drop(again: why.Again, row: Row, near: _Near) -> str:

@@ -375,13 +375,6 @@ class BlockIndex(AbstractContextManager["BlockIndex"]):
                 break
         return None
 
-    def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
-        """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 16), once, in no order."""
-        _check("max_distance", max_distance, MAX_DISTANCE)
-        for simhash in self._all().tolist():
-            near = self._near(simhash, max_distance)
-            yield from ((simhash, other) for other in near if simhash < other)
-
     def _near(self, simhash: int, max_distance: int) -> list[int]:
         _check("simhash", simhash, 2**64 - 1)
         found: list[int] = self._read().near(simhash, max_distance).tolist()

@@ -239,15 +239,9 @@ def _excerpt(line: str, at: int, most: int) -> str:
     return f"{'…' * (begin > 0)}{cut.strip()}{'…' * (begin + len(cut) < len(line))}"
 
 
-class Look(NamedTuple):
-    """What was seen of a gap of a page that was asked for again.
-
-    *late* is 0 for at once, 1 for four seconds later, and one more for twice as many.
-    """
-
-    late: int
-    has_moved: bool
-    lines: Sequence[str]
+# When a page was asked for again: at once (0), four seconds later (1), twice as many (2), and so on;
+# whether a gap of it had moved; and the lines that have it.
+Look = tuple[int, bool, Sequence[str]]
 
 
 class Evidence(NamedTuple):
@@ -285,16 +279,15 @@ class Evidence(NamedTuple):
         To stay for a moment tells nothing of what moves once in a while, such as who is online: it has
         stayed where it did for as long as it takes to move.
         """
-        for late in sorted({max(look.late, self.late) for look in looks}):
-            found = self._replace(late=late)
-            for look in looks:
-                if look.has_moved or look.late >= late:
-                    found = found.with_page(gap, look.lines, has_moved=look.has_moved)
+        found = self
+        for least in (*sorted({max(late, self.late) for late, *_ in looks}), 0):
+            found = self._replace(late=least)
+            for late, has_moved, lines in looks:
+                if has_moved or late >= least:
+                    found = found.with_page(gap, lines, has_moved=has_moved)
             if found.acts(gap):
-                return found
-        for look in looks:
-            self = self.with_page(gap, look.lines, has_moved=look.has_moved)  # noqa: PLW0642
-        return self
+                break
+        return found
 
     def with_example(self, gap: Gap, line: str) -> Evidence:
         """Return it with what is around *gap* in *line*."""
@@ -367,7 +360,7 @@ def _step_of(place: str) -> str:
 class Gaps:
     """Some gaps, by their places; if one *tries* them, also those in a line that is left out.
 
-    Not in lines that are known to be left out *whole*: two that were drawn are not one with a gap.
+    But for what is known to be left out *whole*: two lines that were drawn are not one with a gap.
     Those *of_marks* are, on a page without their path, wherever its last step is, if that has a class or
     an id; where nothing else is left of a line, what names them is left out as well.
     """
@@ -657,7 +650,7 @@ class Noise:
                 has_moved = here.moved(gap, [there], self._drawn[gap])
                 if has_moved is not None:  # or something was drawn twice, or it is their own
                     lines = sorted(here.out.get(gap, []) + there.out.get(gap, []), key=len, reverse=True)
-                    looks[gap].append(Look(self._late[url], has_moved, lines))
+                    looks[gap].append((self._late[url], has_moved, lines))
         found = {gap: self._before.get(gap, Evidence()).with_looks(gap, looks[gap]) for gap in known}
         best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))
         self.evidence = {gap: found[gap] for gap in best[:MOST_REMEMBERED]}

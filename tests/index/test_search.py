@@ -1,7 +1,6 @@
 """The search and the comparisons give what their definitions say, and refuse what is damaged."""
 
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from dedup.index import search
-from dedup.index.search import _LAYOUT, MAX_DISTANCE, BlockIndex, Simhashes, _block_of
+from dedup.index.search import _LAYOUT, BlockIndex, Simhashes, _block_of
 from dedup.model.errors import ConfigError, IndexUnavailable
 from dedup.native import _pages
 from tests.support.budget import examples
@@ -143,10 +142,6 @@ class LikeASet(RuleBasedStateMachine):
         near = min((((word ^ other).bit_count(), other) for other in self.known), default=(65, 0))
         assert self.index.nearest(word, most) == (near[::-1] if near[0] <= most else None)
 
-    @rule(radius=st.integers(0, MAX_DISTANCE))
-    def pairs(self, radius: int) -> None:
-        assert sorted(self.index.near_pairs(radius)) == slow_pairs(self.known, radius)
-
     @rule()
     def reopen(self) -> None:
         self.index.close()
@@ -166,11 +161,6 @@ TestLikeASet = LikeASet.TestCase
 TestLikeASet.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 
 
-def slow_pairs(known: set[int], radius: int) -> list[tuple[int, int]]:
-    ordered = sorted(known)
-    return [(a, b) for a, b in combinations(ordered, 2) if (a ^ b).bit_count() <= radius]
-
-
 def test_a_failed_transaction_changes_nothing(tmp_path: Path) -> None:
     with BlockIndex(tmp_path / "words.db") as index:
         index.add(1)
@@ -188,7 +178,6 @@ def test_a_failed_transaction_changes_nothing(tmp_path: Path) -> None:
         *(lambda index, word=word: index.find(word, 3) for word in (-1, 2**64)),
         *(lambda index, most=most: index.find(1, most) for most in (-1, 17)),
         *(lambda index, most=most: index.nearest(1, most) for most in (-1, 65)),
-        *(lambda index, most=most: list(index.near_pairs(most)) for most in (-1, 17)),
     ],
 )
 def test_what_is_out_of_range_is_refused(tmp_path: Path, call: Callable[[BlockIndex], object]) -> None:

@@ -249,7 +249,6 @@ def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(
     )
     assert "\nB is a copy of A: near_duplicate\n" in told
     assert " It was kept, as it was wanted back.\n" in told
-    assert explained(path, ONE).endswith(f"\nMet after it, so judged beside it: {TWO}.\n")
 
 
 def test_of_a_page_kept_before_it_was_known_what_changes_at_each_load_that_is_said(path: Path) -> None:
