@@ -17,7 +17,6 @@ import click
 from dedup.cli.options import Given, opened, settings_for, settings_of, url_and_index
 from dedup.files.formats import HtmlFile
 from dedup.index import Index, Row
-from dedup.index.notes import UrlRules
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, counted, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
@@ -33,7 +32,6 @@ from dedup.report.diff import Compared, compared
 from dedup.report.losses import Place, losses_of
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
-from dedup.urls.rule import Rules
 
 NO_COPY = 3  # the exit code if OTHER is no copy, or no page is like a text
 _MOST_ROWS, _MOST_NEAR, _COMPARED = 10, 5, 30  # rows, pages kept, those compared by their texts
@@ -42,6 +40,8 @@ _MOST_OF_VIEW = 1 / 2  # of a page (0 to 1) is at most missing on that of which 
 _BESIDE = 40  # copies that tell what is a place
 _PARTS, _LONGEST_PART = 20, 1_000  # of a text that are lost, characters of each
 _NO_TEXTS = "(no text is stored: DEDUP_STORE_PAGES = True stores all; to forget a page deletes its text)"
+_TAKE_BACK = "take the mark back (dedup report --serve)"
+_NAME_IT = "name what differs in DEDUP_IGNORE, or see whether dedup rules proposes a rule for it"
 _URL = re.compile(r"\w+://\S+")
 
 
@@ -295,17 +295,8 @@ def _show_near(again: why.Again, page: Fingerprint, own: Row | None, near: Seque
     if own and most:
         _show_change(again, "beside", near[0].row, own)
         if near[0].is_view and not near[0].how.is_duplicate:
-            click.echo(f"  If it is a copy all the same: {_how_to_drop(again, own, near[0])}.")
-
-
-def _how_to_drop(again: why.Again, row: Row, near: _Near) -> str:
-    """Return what helps to drop the page of *row*, which is a view of one that is *near*."""
-    if near.how.finding == "other_place":
-        return "take the mark back (dedup report --serve)"
-    proposed = (one.rule for crawl in UrlRules(again.index.store).proposed() for one in crawl.proposals)
-    pairs = (map(Rules([one]).normal, (row.sighting.url, near.row.sighting.url)) for one in proposed)
-    is_rule = any(len({url for url, _ in pair}) == 1 for pair in pairs)
-    return f"name what differs in DEDUP_IGNORE{', or accept its rule (dedup rules)' * is_rule}"
+            is_marked = near[0].how.finding == "other_place"
+            click.echo(f"  If it is a copy all the same: {_TAKE_BACK if is_marked else _NAME_IT}.")
 
 
 # Two pages

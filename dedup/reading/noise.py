@@ -276,8 +276,7 @@ class Evidence(NamedTuple):
     def with_looks(self, gap: Gap, looks: Sequence[Look]) -> Evidence:
         """Return it with *looks* at as many pages more.
 
-        To stay for a moment tells nothing of what moves once in a while, such as who is online: it has
-        stayed where it did for as long as it takes to move.
+        What moves once in a while has not stayed where it did so for a shorter time than it takes.
         """
         found = self
         for least in (*sorted({max(late, self.late) for late, *_ in looks}), 0):
@@ -360,7 +359,7 @@ def _step_of(place: str) -> str:
 class Gaps:
     """Some gaps, by their places; if one *tries* them, also those in a line that is left out.
 
-    But for what is known to be left out *whole*: two lines that were drawn are not one with a gap.
+    But not in one that is left out *whole*: two that were drawn are not one with a gap.
     Those *of_marks* are, on a page without their path, wherever its last step is, if that has a class or
     an id; where nothing else is left of a line, what names them is left out as well.
     """
@@ -455,7 +454,7 @@ def _says(text: str) -> bool:
 
 
 def _is_heading(text: str) -> bool:
-    """Return whether *text* may say what stands below it: signs, a number or a price do not."""
+    """Return whether *text* may say what stands below it: a price does not."""
     return any(map(str.isalpha, text))
 
 
@@ -695,7 +694,7 @@ class Noise:
         return frozenset(found[True]), frozenset(found[False])
 
     def seconds(self, gaps: Iterable[Gap]) -> int:
-        """Return after how many seconds all *gaps* may have moved."""
+        """Return after how many seconds *gaps* have moved."""
         return max((self.evidence.get(gap, Evidence()).seconds for gap in gaps), default=0)
 
     def certain(self, stayed: GapSet, times: int) -> GapSet:
