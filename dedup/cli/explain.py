@@ -41,7 +41,7 @@ _BESIDE = 40  # copies that tell what is a place
 _PARTS, _LONGEST_PART = 20, 1_000  # of a text that are lost, characters of each
 _NO_TEXTS = "(no text is stored: DEDUP_STORE_PAGES = True stores all; to forget a page deletes its text)"
 _TAKE_BACK = "take the mark back (dedup report --serve)"
-_NAME_IT = "name what differs in DEDUP_IGNORE, or see whether dedup rules proposes a rule for it"
+_NAME_IT = "name what differs in DEDUP_IGNORE, or see what dedup rules proposes"
 _URL = re.compile(r"\w+://\S+")
 
 

@@ -54,8 +54,8 @@ _PATIENCE = 3
 # and after twice as many each time, in each language, as places are known by their words; and the first
 # with each that had another text in the last crawl.
 _OF_ELEMENT = 5
-# It is asked again so many seconds later, as clocks show seconds.  Some pages wait to be asked for, so
-# many seconds apart, as others show minutes, or who is there by now.
+# It is asked again so many seconds later, as clocks show seconds.  Some pages wait for that, so many
+# seconds apart, as others show who is there.
 _PAUSE, _APART, _MOST_HELD = 1.1, 5.0, 6
 # The rest is for audits, so many of them at the end of the crawl.
 _LEARNING, _LAST = 0.5, 2
@@ -105,7 +105,7 @@ class _Met(NamedTuple):
         return monotonic() - self.at
 
     async def pause(self, seconds: float = 0.0) -> None:
-        """Wait until so many *seconds* are over, or a clock shows another one than it did then."""
+        """Wait for so many *seconds*, or until a clock shows another one."""
         await asyncio.sleep(max(0.0, (seconds or _PAUSE) - self.age))
 
 

@@ -33,7 +33,7 @@ _SAME_LINE, _SAME_LIST = 0.5, 0.6
 # share (0 to 1) of those where it was looked at.
 _LEAST, _LEAST_UNNAMED = 2.0, 3.0
 _SHARE, _SHARE_UNNAMED = 0.6, 0.8
-_QUICK, _LATEST = 4, 4  # seconds that tell as much as none, and so many times more as much as any
+_QUICK, _LATEST = 4, 4  # seconds that tell as much as none, so many times more as much as any
 _BY_CHANCE = 0.001  # what is less likely (0 to 1) is certain
 _OWN = 0.25  # of the words in a gap so large a share (0 to 1) does not stay by chance
 _LONGEST_EXAMPLE, _LONGEST_SHOWN = 160, 60

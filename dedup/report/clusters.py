@@ -56,9 +56,10 @@ class Report:
 
     @cached_property
     def beside(self) -> Losses:
-        """What tells pages kept from the page kept that each is much like."""
+        """What tells pages kept from the one that each is much like, most pages first."""
         found = losses_of(self.again, self.index.store.stored(self.counts.beside), ())
-        return replace(found, places=[replace(one, records=frozenset()) for one in found.places])
+        places = (replace(one, records=frozenset()) for one in found.places)
+        return replace(found, places=sorted(places, key=lambda one: -len(one.copies)))
 
     @property
     def losses(self) -> Losses:

@@ -212,11 +212,13 @@ def test_the_title_and_the_address_of_a_page_are_not_lost_where_a_view_for_print
 
 
 def test_places_tell_also_what_keeps_pages_that_are_much_like_others() -> None:
-    pages = [f"<title>Coat</title><h1>Coat</h1><p>{SAID}<p class=a>Price {n}.50" for n in range(3)]
+    coat = f"<title>Coat</title><h1>Coat</h1><p>{SAID}".__add__
+    pages = [coat(f"<p class=a>Price {n}.50") for n in range(3)]
+    pages += [coat(f"<p class=b>Views {n}<p class=a>Price 1.50") for n in range(3, 8)]
     report = Report(stored(enumerate([*pages, f"<title>Hat</title><p>{OTHER}"])))
-    told = "Pages were kept though much like others, as they differ from these in 1 place"
+    told = "Pages were kept though much like others, as they differ from these in 2 places"
     shown = [line for _, line in text_lines(report)]
-    assert shown[shown.index(f"{told}:") + 1] == "  1. Price # (1 page, a.example)"
+    assert shown[shown.index(f"{told}:") + 1] == "  1. Views # (5 pages, a.example)"
     assert f"<h2>{told}</h2>" in page_of(report)
 
 
