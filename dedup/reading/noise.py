@@ -43,7 +43,7 @@ _MOST_PAIRS = 20  # so many pairs of answers are looked at together
 MOST_REMEMBERED = 256  # so many gaps of a site are remembered, those that moved on most pages
 # So many pages that have changed tell what lists of so many lines are the site's: so many show them.
 _COMPARED, _ALIKE, _LIST = (6, 12, 24, 48), 5, 3
-# Each is a link, by so large a share (0 to 1): a teaser may stand beside it.
+# So large a share of it (0 to 1) is links: teasers may stand beside them.
 _LINKED = 0.1
 # A list is left out where the last pages have it, so many, and so many words are left.
 _LAST_PAGES, _OWN_WORDS = 3, 20
@@ -810,11 +810,10 @@ class _Shown(NamedTuple):
     links: Collection[str]
 
     def has_links(self, gap: Gap) -> bool:
-        """Return whether the lines in *gap* are a list of links, which may have words beside them."""
+        """Return whether the lines in *gap* are a list of links, with words beside or below them."""
         lines = self.now[gap]
         of = (max((len(link) for link in self.links if link in line), default=0) for line in lines)
-        linked = (_LINKED * len(line) <= size for size, line in zip(of, lines, strict=True))
-        return len(lines) >= _LIST and all(linked)
+        return len(lines) >= _LIST and sum(of) >= _LINKED * sum(map(len, lines))
 
 
 def _of_site(gap: Gap, pages: Sequence[_Shown]) -> Evidence | None:
