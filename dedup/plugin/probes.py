@@ -481,7 +481,8 @@ class Probes:
             stayed = host.noise.audit(gaps, pages)[1] if gaps else gaps
             if stayed == host.noise.certain(stayed, len(pages) - 1) or not self._has_left(host):
                 break
-            await met.pause()
+            slow = host.noise.seconds(stayed)
+            await met.pause(slow and met.age + slow)
         return pages
 
     def _learn(self, host: _Host, pages: list[Page], gaps: GapSet, dropped: int, seconds: float) -> None:

@@ -681,7 +681,7 @@ class Noise:
     def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> tuple[GapSet, GapSet]:
         """Return which of *gaps* have moved between *answers* of one address, and which have stayed.
 
-        Of others it is not certain, as of those that take longer to move.
+        Of others it is not certain.
         """
         by = Gaps(self.acting.union(gaps), tries=True)
         first, *others = (by.leave_out(lines_of(page)) for page in answers)
@@ -689,8 +689,7 @@ class Noise:
         for gap in gaps:
             # No crawl remembers what others saw drawn.
             is_known = gap not in self._before or self._met[gap] >= _LEAST_UNNAMED
-            has_moved = first.moved(gap, others, self._drawn[gap], is_known=is_known)
-            found[has_moved or (None if self.seconds([gap]) else has_moved)].add(gap)
+            found[first.moved(gap, others, self._drawn[gap], is_known=is_known)].add(gap)
         return frozenset(found[True]), frozenset(found[False])
 
     def seconds(self, gaps: Iterable[Gap]) -> int:

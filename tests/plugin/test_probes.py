@@ -282,11 +282,17 @@ def test_a_place_that_often_stays_is_asked_for_until_that_is_no_chance(tmp_path:
         guests = Random(seed).randint(1, 10**6)
         return document("The town", f"<p>{text(number, 60)}</p><p>Now reading: {text(guests, 8)}</p>")
 
-    done, asked = run(tmp_path, answer, addresses(), KNOBS={PAUSE: 0.0})
-    assert max(asked.values()) > 3
-    assert set(numbers(done)) == {*range(ARTICLES)}
-    assert "left out, as it changes by itself, on 127.0.0.1: " in done.log
-    assert "No longer left out" not in done.log
+    most = 0
+    for turn in range(5):  # which pages are audited is a matter of time
+        (folder := tmp_path / str(turn)).mkdir()
+        done, asked = run(folder, answer, addresses(), KNOBS={PAUSE: 0.0})
+        most = max(most, *asked.values())
+        assert set(numbers(done)) == {*range(ARTICLES)}
+        assert "left out, as it changes by itself, on 127.0.0.1: " in done.log
+        assert "No longer left out" not in done.log
+        if most > 3:
+            break
+    assert most > 3
 
 
 def test_a_place_is_certain_by_what_earlier_crawls_and_this_one_have_seen() -> None:
