@@ -282,7 +282,7 @@ class Evidence(NamedTuple):
         for least in (*sorted({max(late, self.late) for late, *_ in looks}), 0):
             found = self._replace(late=least)
             for late, has_moved, lines in looks:
-                if has_moved or late >= least:
+                if late >= least:
                     found = found.with_page(gap, lines, has_moved=has_moved)
             if found.acts(gap):
                 break
