@@ -33,7 +33,7 @@ from dedup.report.losses import Place, losses_of
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
 
-NO_COPY = 3  # the exit code if OTHER is no copy, or no page is like a text
+NO_COPY = 3  # the exit code if OTHER is no copy, or no page is like a file
 _MOST_ROWS, _MOST_NEAR, _COMPARED = 10, 5, 30  # rows, pages kept, those compared by their texts
 _LEAST = 0.1  # what shares less (0 to 1) is the nearest by chance
 _MOST_OF_VIEW = 1 / 2  # of a page (0 to 1) is at most missing on that of which it is a view

@@ -544,10 +544,11 @@ class Probes:
     def _audit(self, host: _Host, gaps: GapSet, *, is_last: bool = False) -> None:
         """Ask again for a page without *gaps*: at first not the last one, which a session remembers."""
         of = host.left_out[gaps]
-        number, met = of.last.popleft() if of.last else (0, None)
-        of.last.rotate(1)
+        number, met = of.last[0] if of.last else (0, None)
         if self._ask_again(host, met, gaps, left=0 if is_last else _LAST, number=number):
             of.audited = of.drops
+            of.last.popleft()
+            of.last.rotate(1)
         elif is_last:
             # What moved in earlier crawls on so many pages, and stayed on none, is believed.
             back = [one for one in host.waiting if one.gaps == gaps]

@@ -279,7 +279,7 @@ class Evidence(NamedTuple):
         What moves once in a while has not stayed where it did so for a shorter time than it takes.
         """
         found = self
-        for least in (*sorted({max(late, self.late) for late, *_ in looks}), 0):
+        for least in (*sorted({max(late, self.late) for late, *_ in looks}), 0) if looks else ():
             found = self._replace(late=least)
             for late, has_moved, lines in looks:
                 if late >= least:
@@ -628,7 +628,7 @@ class Noise:
         Those of the same address that were met before count no more: a clock has moved by now.
         """
         if len(self._pairs) == _MOST_PAIRS:
-            self._before, self._pairs = dict(self.evidence), {}
+            self._before, self._pairs, self._late = dict(self.evidence), {}, {}
         self._late[first.url] = min(_LATEST, int(seconds / _QUICK)).bit_length()
         pair = one, other = lines_of(first), lines_of(second)
         is_long = max(map(len, pair)) > _MOST_LINES

@@ -56,11 +56,9 @@ def test_a_bounded_url_is_short_valid_and_kept_as_it_is(url: str) -> None:
         ("https://WWW.Example.com:8080/a?b#c", "www.example.com"),
         ("http://me:p@ss@Example.com:80", "example.com"),
         ("http://[::1]:80/", "::1"),
-        ("http://a.example:port/", "a.example"),
         ("http://BÜCHER.example/", "bücher.example"),
         ("http://[bad/", ""),
         ("http://a\u2100b/", ""),  # with a slash in its normal form
-        ("example.com/a", ""),
         ("javascript:alert(1)", ""),
         ("", ""),
     ],

@@ -473,9 +473,13 @@ def test_pages_that_come_together_leave_requests_for_the_end(monkeypatch: pytest
         probes: Any = module.Probes.__new__(module.Probes)
         probes._tasks, probes._budget, probes._compare = set(), lambda _: 4, lambda *_: asyncio.sleep(0)
         host, met = SimpleNamespace(asked=0, under_way=0, is_closed=False), SimpleNamespace(response="")
-        return [probes._ask_again(host, met) for _ in range(3)] + [probes._ask_again(host, met, left=0)]
+        found = [probes._ask_again(host, met) for _ in range(3)]
+        host.left_out, gaps = {None: module._LeftOut(drops=9)}, None
+        host.left_out[gaps].last += [(8, met), (9, met)]
+        probes._audit(host, gaps)  # of what may not be asked now there is still what the end asks for
+        return [*found, len(host.left_out[gaps].last) == 2, probes._ask_again(host, met, left=0)]
 
-    assert asyncio.run(asked()) == [True, True, False, True]
+    assert asyncio.run(asked()) == [True, True, False, True, True]
 
 
 def test_what_is_left_out_no_more_makes_no_page_another_one(tmp_path: Path) -> None:

@@ -154,7 +154,6 @@ def text_of(html: str) -> str:
 @pytest.mark.parametrize(
     ("html", "said"),
     [
-        ("<p>one</p><p>two</p>", "one\ntwo"),
         ("<p>H<b>e</b>llo <i>you</i></p>", "Hello you"),
         ("<p>  many \n spaces\t</p>", "many spaces"),
         ("a<script>x()</script>b<style>p{}</style>c", "abc"),

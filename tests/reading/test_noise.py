@@ -153,6 +153,10 @@ def test_what_takes_long_to_move_does_not_stay_for_a_moment(seconds: float, rest
     assert left(noise, "9 here") == rest
     assert noise.audit(noise.acting, pages) == (noise.acting, frozenset())
     assert noise.audit(noise.acting, pages[:1] * 4) == (frozenset(), noise.acting)
+    takes = noise.seconds(noise.acting)
+    for n in range(20, 26):  # they have it not
+        noise.learn(page("a", number=n), page("b c", number=n), 1.1)
+    assert noise.seconds(noise.acting) == takes
 
 
 def test_a_heading_that_stays_names_what_is_drawn_though_a_box_of_the_same_kind_goes() -> None:
